@@ -1,0 +1,153 @@
+// Package profile is the description of one experiment: what to offer, who works on it, through which topology, what
+// breaks meanwhile, and what must hold at the end.
+//
+// A profile goes YAML -> strict decode -> defaults once -> Validate, which returns every problem with its position.
+// After Load it is never changed. The structs here are the schema: their yaml tags are the keys, their comments the
+// documentation, and `spillway profile schema` is made from the same tables.
+package profile
+
+import "time"
+
+// Profile is one experiment. See the fields for units, ranges and defaults.
+type Profile struct {
+	Name        string            `yaml:"name"`        // letters, digits, dashes; required
+	Description string            `yaml:"description"` // what the profile shows, in a paragraph
+	Labels      map[string]string `yaml:"labels"`      // free text, copied to the result
+	Seed        uint64            `yaml:"seed"`        // seeds every draw; 0 (default) takes one from the clock and records it
+	Load        Load              `yaml:"load"`
+	Publish     Publish           `yaml:"publish"`
+	Workers     Workers           `yaml:"workers"`
+	Inbox       Inbox             `yaml:"inbox"`
+	Retry       Retry             `yaml:"retry"`
+	Topology    Topology          `yaml:"topology"`
+	Drain       Drain             `yaml:"drain"`
+	Faults      []Fault           `yaml:"faults"`
+	Thresholds  []string          `yaml:"thresholds"` // "latency_seconds.confirm.p99<50ms": a path into result.json, one of < <= > >= ==, a number or duration
+	Expect      Expect            `yaml:"expect"`
+}
+
+// Load is the offered load. Offered messages are exactly rate x (warmup + duration), rounded down.
+type Load struct {
+	Rate          float64       `yaml:"rate"`           // messages per second in total, above 0; required
+	Duration      time.Duration `yaml:"duration"`       // measured part, above 0; required
+	Warmup        time.Duration `yaml:"warmup"`         // before it, at the same rate, apart in rates and latencies, inside the account; default 0
+	Arrivals      string        `yaml:"arrivals"`       // "constant" (default) or "poisson"
+	Publishers    int           `yaml:"publishers"`     // connections, 1 (default) to 64; the rate is shared evenly
+	ConfirmWindow int           `yaml:"confirm_window"` // unconfirmed messages per publisher, 1 to 1000; default 256
+	ShedAfter     time.Duration `yaml:"shed_after"`     // an arrival is shed when the window has been full for this long; default 30s
+	Size          int           `yaml:"size"`           // body bytes, envelope.MinSize (480) to 1 MiB; default 512
+	SKUs          int           `yaml:"skus"`           // distinct SKUs, drawn uniformly; default 1000
+	CountMin      int           `yaml:"count_min"`      // units per order, drawn uniformly from count_min to count_max; default 1
+	CountMax      int           `yaml:"count_max"`      // default 5
+	Bad           []Bad         `yaml:"bad"`            // messages spoilt on purpose
+}
+
+// Bad makes a share of the messages bad in one way.
+type Bad struct {
+	Kind  string  `yaml:"kind"`  // "bad-json", "missing-field", "unknown-schema" or "empty-id"
+	Share float64 `yaml:"share"` // of all messages, above 0; the shares add up to at most 1
+}
+
+// Publish is how messages reach the broker.
+type Publish struct {
+	Mode string `yaml:"mode"` // "direct" (default)
+}
+
+// Workers is the service side.
+type Workers struct {
+	Count               int           `yaml:"count"`                 // workers, each with a connection of its own; default 2
+	Prefetch            int           `yaml:"prefetch"`              // unacked deliveries per worker, 1 to 65535; default 50
+	Concurrency         int           `yaml:"concurrency"`           // handlers at once per worker, at most prefetch; default 8
+	AckBatch            int           `yaml:"ack_batch"`             // acks gathered before a flush, at most prefetch; default 16
+	AckInterval         time.Duration `yaml:"ack_interval"`          // a partial batch is flushed after this; default 5ms
+	HandlerTimeout      time.Duration `yaml:"handler_timeout"`       // default 10s
+	RetryPublishTimeout time.Duration `yaml:"retry_publish_timeout"` // for one publish to a tier or parking; default 5s
+	RateLimit           float64       `yaml:"rate_limit"`            // handler starts per second towards the database, all workers; 0 (default) is none
+	Service             Service       `yaml:"service"`
+	Fail                Fail          `yaml:"fail"`
+	Breaker             Breaker       `yaml:"breaker"`
+}
+
+// Service is simulated work before the transaction.
+type Service struct {
+	Distribution string        `yaml:"distribution"` // "fixed" (default), "uniform", "exponential" or "lognormal"
+	Mean         time.Duration `yaml:"mean"`         // of fixed, exponential and lognormal; default 0
+	Min          time.Duration `yaml:"min"`          // of uniform
+	Max          time.Duration `yaml:"max"`          // of uniform
+	Sigma        float64       `yaml:"sigma"`        // of lognormal: standard deviation of the logarithm; default 0.5
+}
+
+// Fail is the share of handler calls that fail by themselves, each drawn independently; the shares add up to at most 1.
+type Fail struct {
+	Transient float64 `yaml:"transient"`
+	Permanent float64 `yaml:"permanent"`
+	Refused   float64 `yaml:"refused"` // a business refusal, which is a result
+	Unknown   float64 `yaml:"unknown"` // an error of no known class
+}
+
+// Breaker is the circuit breaker in front of the handlers, one for all workers. While it is open no message is taken:
+// attempts are not burnt.
+type Breaker struct {
+	Enabled        bool          `yaml:"enabled"`          // default false
+	FailureRatio   float64       `yaml:"failure_ratio"`    // opens at this share of transient failures, above 0 to 1; default 0.5
+	Window         time.Duration `yaml:"window"`           // over this long; default 5s
+	MinSamples     int           `yaml:"min_samples"`      // and at least so many; default 20
+	OpenFor        time.Duration `yaml:"open_for"`         // then half-open; default 1s
+	HalfOpenProbes int           `yaml:"half_open_probes"` // handlers let through while half-open; all must succeed to close; default 3
+}
+
+// Inbox is the idempotent inbox.
+type Inbox struct {
+	Strategy     string `yaml:"strategy"`      // "transaction" (default) or "statement"
+	InitialStock int64  `yaml:"initial_stock"` // units of each SKU at the start; default 1000000000
+}
+
+// Retry is the budget of a message.
+type Retry struct {
+	Attempts        int           `yaml:"attempts"`         // attempts of a transient failure before parking, 1 to 1000; default 10
+	UnknownAttempts int           `yaml:"unknown_attempts"` // attempts of an unknown error, at most attempts; default 3
+	MaxAge          time.Duration `yaml:"max_age"`          // from occurred_at (or a redrive); default 1h
+}
+
+// Topology is the exchanges and queues under test.
+type Topology struct {
+	Isolation          string          `yaml:"isolation"`            // "vhost" (default), "prefix" or "predeclared"
+	Declare            string          `yaml:"declare"`              // "policy" (default), "arguments" or "none"
+	Management         string          `yaml:"management"`           // "full" (default), "read" or "none"
+	Prefix             string          `yaml:"prefix"`               // names start with it; default "" (or the run id with isolation prefix)
+	DeadLetterStrategy string          `yaml:"dead_letter_strategy"` // "at-least-once" (default) or "at-most-once"
+	DeliveryLimit      int             `yaml:"delivery_limit"`       // of the work queue; default 8
+	DeliveryLimitTo    string          `yaml:"delivery_limit_to"`    // "parking" (default) or "retry", which is refused: it is a cycle that loses messages
+	MaxLength          int             `yaml:"max_length"`           // of the work queue; 0 (default) is none
+	ReturnVia          string          `yaml:"return_via"`           // "queue" (default) or "exchange"
+	ParkVia            string          `yaml:"park_via"`             // "publish" (default) or "reject"
+	ParkingRetention   time.Duration   `yaml:"parking_retention"`    // message TTL of parking; 0 (default) keeps for ever
+	Tiers              []time.Duration `yaml:"tiers"`                // nominal delays, rising; default 5s, 30s, 5m
+	Jitter             bool            `yaml:"jitter"`               // split each tier into sub-tiers at 0.8, 1.0 and 1.2 of its delay; default true
+	TimeScale          float64         `yaml:"time_scale"`           // every tier delay is multiplied by it, above 0 to 1; default 1
+}
+
+// Drain is the end of the load: how long the backlog may take.
+type Drain struct {
+	Timeout time.Duration `yaml:"timeout"` // default 60s
+}
+
+// Fault is one accident on purpose. From is counted from the start of the measured load.
+type Fault struct {
+	Kind string        `yaml:"kind"` // see fault.Kinds
+	From time.Duration `yaml:"from"`
+	For  time.Duration `yaml:"for"`
+	Fail Fail          `yaml:"fail"` // of workers.fail: the shares inside the window
+}
+
+// Expect is what the profile declares about the account. The guarantees fail a run beyond these; the rest are
+// expectations whose breach is a failed threshold. A nil pointer is "do not check".
+type Expect struct {
+	Lost              int64  `yaml:"lost"`               // default 0
+	DuplicateEffects  int64  `yaml:"duplicate_effects"`  // default 0
+	MissingEffects    int64  `yaml:"missing_effects"`    // default 0
+	Shed              *int64 `yaml:"shed"`               // at most; default 0; "any" lifts it
+	Queued            *int64 `yaml:"queued"`             // at most, at the end; default 0; "any" lifts it
+	Parked            *int64 `yaml:"parked"`             // exactly; default: not checked
+	ConfirmedShortage *int64 `yaml:"confirmed_shortage"` // offered - confirmed at most; default 0; "any" lifts it
+}

@@ -26,6 +26,7 @@ type Sent struct {
 	Scheduled time.Duration
 	At        time.Duration
 	Republish bool
+	Warmup    bool
 }
 
 // Settled is the outcome of one publish by the producer.
@@ -54,6 +55,10 @@ type Delivered struct {
 	Attempt     int // 1-based, ours
 	Redelivered bool
 	At          time.Duration
+	// DelayError is the time since the copy's confirm in a retry tier, less that tier's TTL. It holds the wait in the
+	// work queue too, so it is an upper bound; HasDelayError is false for first deliveries.
+	DelayError    time.Duration
+	HasDelayError bool
 }
 
 // Result is what a handler made of a delivery.
@@ -89,6 +94,7 @@ type Handled struct {
 	Seq       int64
 	Attempt   int
 	Scheduled time.Duration
+	SentAt    time.Duration // when the producer wrote this copy
 	Started   time.Duration
 	Finished  time.Duration
 	Result    Result
@@ -120,6 +126,8 @@ type WorkObserver interface {
 	Handled(Handled)
 	Retried(Retried)
 	Parked(Parked)
+	// Released reports a delivery that went back to the work queue unsettled, because its channel ended.
+	Released(seq int64, at time.Duration)
 	// Acked reports n deliveries settled with the broker.
 	Acked(n int, at time.Duration)
 	// Republished reports the outcome of one publish by a worker (retry or park), each try counted.

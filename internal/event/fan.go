@@ -68,6 +68,13 @@ func (w Work) Parked(e Parked) {
 	}
 }
 
+// Released implements WorkObserver.
+func (w Work) Released(seq int64, at time.Duration) {
+	for _, o := range w {
+		o.Released(seq, at)
+	}
+}
+
 // Acked implements WorkObserver.
 func (w Work) Acked(n int, at time.Duration) {
 	for _, o := range w {

@@ -24,6 +24,8 @@ const (
 	headerWorkerVersion      = "x-worker-version"
 	headerRedrivenAt         = "x-redriven-at"
 	headerDeadline           = "x-deadline"
+	headerRetriedAt          = "x-retried-at"
+	headerRetryDelay         = "x-retry-delay"
 )
 
 // MaxErrorRunes bounds the error text carried by a message; longer texts are cut.
@@ -43,6 +45,8 @@ type Headers struct {
 	TraceParent string
 	RedrivenAt  int64   // set by a redrive, which opens a new budget
 	Deadline    int64   // a producer's TTL, kept as a business deadline
+	RetriedAt   int64   // when this copy was written to its retry tier
+	RetryDelay  int64   // the TTL of that tier's queue, in microseconds
 	Failure     Failure // zero until the first failure
 }
 
@@ -75,6 +79,8 @@ func (h *Headers) Table() map[string]any {
 	putString(t, headerTraceParent, h.TraceParent)
 	putInt(t, headerRedrivenAt, h.RedrivenAt)
 	putInt(t, headerDeadline, h.Deadline)
+	putInt(t, headerRetriedAt, h.RetriedAt)
+	putInt(t, headerRetryDelay, h.RetryDelay)
 	if h.Failure != (Failure{}) {
 		h.Failure.put(t)
 	}
@@ -116,6 +122,8 @@ func ParseHeaders(t map[string]any) Headers {
 		TraceParent: text(t, headerTraceParent),
 		RedrivenAt:  integer(t, headerRedrivenAt, 0),
 		Deadline:    integer(t, headerDeadline, 0),
+		RetriedAt:   integer(t, headerRetriedAt, 0),
+		RetryDelay:  integer(t, headerRetryDelay, 0),
 		Failure:     parseFailure(t),
 	}
 }

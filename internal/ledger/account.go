@@ -43,6 +43,10 @@ func (l *Ledger) Account(t *Truth) Account {
 		if i := int(seq >> pageBits); i < len(pages) {
 			state = pages[i].state(int(seq & (pageSize - 1)))
 		}
+		if state&compactOffered == 0 { // a sequence that never became due
+			a.Foreign += int64(bits.OnesCount8(uint8(t.marks[seq])))
+			continue
+		}
 		a.outcome(state)
 		a.fate(seq, state, t)
 	}
@@ -50,13 +54,11 @@ func (l *Ledger) Account(t *Truth) Account {
 }
 
 func (a *Account) outcome(state byte) {
-	switch {
-	case state&compactShed != 0:
+	if state&compactShed != 0 {
 		a.Shed++
-	case state&compactOffered == 0: // a sequence that never became due
-	default:
-		*a.outcomeCount(broker.Outcome(state & compactOutcome))++
+		return
 	}
+	*a.outcomeCount(broker.Outcome(state & compactOutcome))++
 }
 
 func (a *Account) outcomeCount(o broker.Outcome) *int64 {

@@ -227,6 +227,9 @@ func (l *Ledger) page(i int) *page {
 	return l.pages[i]
 }
 
+// Span returns a number above every sequence seen so far.
+func (l *Ledger) Span() int64 { return int64(len(l.table())) * pageSize }
+
 // table returns the pages that exist now.
 func (l *Ledger) table() []*page {
 	l.mu.RLock()

@@ -37,9 +37,9 @@ const (
 	InParking
 )
 
-// NewTruth makes room for the sequences 0 to offered-1.
-func NewTruth(offered int64) *Truth {
-	return &Truth{marks: make([]mark, offered), effects: make([]uint8, offered)}
+// NewTruth makes room for the sequences 0 to span-1; see Ledger.Span.
+func NewTruth(span int64) *Truth {
+	return &Truth{marks: make([]mark, span), effects: make([]uint8, span)}
 }
 
 // Effects notes the rows of one message in the effect log.

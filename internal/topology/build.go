@@ -1,0 +1,196 @@
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Names without prefix, and keys.
+const (
+	ordersExchange     = "orders"
+	retryExchange      = "inventory.orders.retry"
+	deadLetterExchange = "inventory.orders.dlx"
+	workQueue          = "inventory.orders"
+	parkingQueue       = "inventory.orders.parking"
+
+	workBindingKey = "order.*"
+	// returnKey is the routing key of a retry that returns through the orders exchange. It matches workBindingKey, and
+	// so also whatever else is bound there: that is the leak which return_via exchange shows.
+	returnKey  = "order.retry"
+	parkingKey = "inventory.orders.failed"
+)
+
+// Keys of a policy; as queue arguments they carry the prefix "x-".
+const (
+	keyDeadLetterExchange = "dead-letter-exchange"
+	keyDeadLetterKey      = "dead-letter-routing-key"
+	keyDeadLetterStrategy = "dead-letter-strategy"
+	keyOverflow           = "overflow"
+	keyDeliveryLimit      = "delivery-limit"
+	keyMaxLength          = "max-length"
+	keyMessageTTL         = "message-ttl"
+)
+
+// policyPriority is high, so that a general policy of the cluster's owner does not take the queue: the highest wins.
+const policyPriority = 1000
+
+// Build makes a plan. Its error joins every problem; each wraps ErrBadSettings or ErrLosingCycle.
+func Build(s Settings) (*Plan, error) {
+	found := s.problems()
+	if len(found) > 0 {
+		return nil, errors.Join(found...)
+	}
+	b := builder{settings: s}
+	plan := b.plan()
+	if err := checkCycles(plan); err != nil {
+		return nil, err
+	}
+	return plan, nil
+}
+
+type builder struct{ settings Settings }
+
+func (b *builder) plan() *Plan {
+	p := &Plan{
+		Orders:     b.name(ordersExchange),
+		Retry:      b.name(retryExchange),
+		DeadLetter: b.name(deadLetterExchange),
+		Work:       b.name(workQueue),
+		Parking:    b.name(parkingQueue),
+		ParkingKey: parkingKey,
+	}
+	p.Exchanges = []Exchange{{p.Orders, "topic"}, {p.Retry, "direct"}, {p.DeadLetter, "direct"}}
+	p.Tiers = b.tiers()
+	b.add(p, p.Work, Binding{p.Orders, p.Work, workBindingKey}, b.workSettings(p))
+	for _, t := range p.Tiers {
+		for _, q := range t.Queues {
+			b.add(p, q.Queue, Binding{p.Retry, q.Queue, q.RoutingKey}, b.tierSettings(p, q))
+		}
+	}
+	b.add(p, p.Parking, Binding{p.DeadLetter, p.Parking, parkingKey}, b.parkingSettings())
+	return p
+}
+
+// name puts the prefix before a name, with a dot between unless the prefix ends in a separator of its own.
+func (b *builder) name(plain string) string {
+	prefix := b.settings.Prefix
+	if prefix == "" || strings.ContainsAny(prefix[len(prefix)-1:], "._:-") {
+		return prefix + plain
+	}
+	return prefix + "." + plain
+}
+
+func (b *builder) tiers() []Tier {
+	tiers := make([]Tier, len(b.settings.Tiers))
+	for i, nominal := range b.settings.Tiers {
+		tiers[i] = Tier{Name: TierName(nominal), Nominal: nominal, Queues: b.tierQueues(nominal)}
+	}
+	return tiers
+}
+
+func (b *builder) tierQueues(nominal time.Duration) []TierQueue {
+	factors := b.settings.factors()
+	queues := make([]TierQueue, len(factors))
+	for i, factor := range factors {
+		key := TierName(nominal)
+		if len(factors) > 1 {
+			key = fmt.Sprintf("%s.%d", key, i+1)
+		}
+		queues[i] = TierQueue{
+			Queue:      b.name(retryExchange) + "." + key,
+			RoutingKey: key,
+			Delay:      b.settings.delay(nominal, factor),
+		}
+	}
+	return queues
+}
+
+// TierName returns the name of a delay: like Duration.String, without the zero parts ("5m" rather than "5m0s").
+func TierName(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}
+
+// add appends a queue with its binding and, where the settings come from policies, its policy.
+func (b *builder) add(p *Plan, name string, binding Binding, settings map[string]any) {
+	q := Queue{Name: name, Arguments: map[string]any{"x-queue-type": "quorum"}, Intended: settings}
+	switch b.settings.Declare {
+	case DeclareArguments:
+		for key, value := range settings {
+			q.Arguments["x-"+key] = value
+		}
+	case DeclarePolicy:
+		p.Policies = append(p.Policies, Policy{
+			Name:       "spillway." + name,
+			Pattern:    "^" + regexp.QuoteMeta(name) + "$",
+			ApplyTo:    "queues",
+			Priority:   policyPriority,
+			Definition: maps.Clone(settings),
+		})
+	}
+	p.Queues = append(p.Queues, q)
+	p.Bindings = append(p.Bindings, binding)
+}
+
+func (b *builder) workSettings(p *Plan) map[string]any {
+	s := map[string]any{
+		keyDeadLetterExchange: p.DeadLetter,
+		keyDeadLetterKey:      parkingKey,
+		keyDeadLetterStrategy: b.settings.Strategy,
+		keyOverflow:           "reject-publish",
+	}
+	if b.settings.DeliveryLimitTo == ToRetry {
+		s[keyDeadLetterExchange] = p.Retry
+		s[keyDeadLetterKey] = p.Tiers[0].Queues[0].RoutingKey
+	}
+	b.putDeliveryLimit(s, b.settings.DeliveryLimit)
+	if b.settings.MaxLength > 0 {
+		s[keyMaxLength] = int64(b.settings.MaxLength)
+	}
+	return s
+}
+
+// tierSettings lifts the delivery limit of a tier: nobody consumes it, but an audit reads it and gives everything back.
+func (b *builder) tierSettings(p *Plan, q TierQueue) map[string]any {
+	s := map[string]any{
+		keyMessageTTL:         q.Delay.Milliseconds(),
+		keyDeadLetterExchange: "",
+		keyDeadLetterKey:      p.Work,
+		keyDeadLetterStrategy: b.settings.Strategy,
+		keyOverflow:           "reject-publish",
+	}
+	if b.settings.ReturnVia == ViaExchange {
+		s[keyDeadLetterExchange] = p.Orders
+		s[keyDeadLetterKey] = returnKey
+	}
+	b.putDeliveryLimit(s, Unlimited)
+	return s
+}
+
+// parkingSettings is never empty, so that parking has a policy of its own and no general one can reach it.
+func (b *builder) parkingSettings() map[string]any {
+	s := map[string]any{keyOverflow: "reject-publish"}
+	b.putDeliveryLimit(s, Unlimited)
+	if r := b.settings.ParkingRetention; r > 0 {
+		s[keyMessageTTL] = r.Milliseconds()
+	}
+	return s
+}
+
+// putDeliveryLimit sets the limit. Brokers below 4.0 have none by default and refuse -1, so it is left out there.
+func (b *builder) putDeliveryLimit(s map[string]any, limit int) {
+	if limit == Unlimited && b.settings.BrokerMajor != 0 && b.settings.BrokerMajor < 4 {
+		return
+	}
+	s[keyDeliveryLimit] = int64(limit)
+}

@@ -129,7 +129,7 @@ func TestEveryDecisionIsOneRouteOrOneReason(t *testing.T) {
 	for range 20_000 {
 		f := retry.Failure{
 			Class: retry.Class(draw.IntN(6)), Reason: retry.Reasons()[draw.IntN(11)], Attempt: draw.IntN(12) - 2,
-			Born: draw.N(2 * time.Hour), Now: draw.N(4 * time.Hour), Deadline: max(0, draw.N(6*time.Hour)-2*time.Hour),
+			Born: within(draw, 2*time.Hour), Now: within(draw, 4*time.Hour), Deadline: max(0, within(draw, 6*time.Hour)-2*time.Hour),
 			Spread: spreads[draw.IntN(len(spreads))],
 		}
 		d := b.Decide(f)
@@ -141,6 +141,8 @@ func TestEveryDecisionIsOneRouteOrOneReason(t *testing.T) {
 		}
 	}
 }
+
+func within(draw *rand.Rand, d time.Duration) time.Duration { return time.Duration(draw.Int64N(int64(d))) }
 
 func hasRoute(b *retry.Budget, d retry.Decision) bool {
 	return d.Reason == "" && slices.ContainsFunc(b.Tiers, func(t retry.Tier) bool {
@@ -154,7 +156,7 @@ func TestAMessageIsRetriedFewerTimesThanItHasAttempts(t *testing.T) {
 	for range 2000 {
 		b := setup()
 		b.Attempts, b.UnknownAttempts = 1+draw.IntN(30), 1+draw.IntN(30)
-		b.MaxAge = draw.N(10 * time.Hour)
+		b.MaxAge = within(draw, 10*time.Hour)
 		retries, now := 0, time.Duration(0)
 		for attempt := 1; ; attempt++ {
 			class := []retry.Class{retry.Transient, retry.Unknown, retry.Transient, 0}[draw.IntN(4)]

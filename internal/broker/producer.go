@@ -18,7 +18,7 @@ type ProducerConfig struct {
 	Name    string // the connection's name at the broker
 	Window  int    // unsettled publishes; see Driver.OpenPublisher
 	Backoff Backoff
-	// Settled hears the outcome of every publish, from one goroutine at a time. It must not block.
+	// Settled hears the outcome of every publish. It must be safe for concurrent use and must not block.
 	Settled func(Settlement)
 	Flow    Flow
 	// Reconnected is called when an epoch was opened after an earlier one ended.

@@ -1,0 +1,129 @@
+package publish
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"spillway/internal/broker"
+	"spillway/internal/envelope"
+	"spillway/internal/timebase"
+)
+
+// Ways in which a message can be bad on purpose.
+const (
+	BadJSON       = "bad-json"
+	MissingField  = "missing-field"
+	UnknownSchema = "unknown-schema"
+	EmptyID       = "empty-id"
+)
+
+// Bad makes a share of the messages bad in one way.
+type Bad struct {
+	Kind  string
+	Share float64
+}
+
+// Factory makes the messages of a run. A message is a pure function of seed, sequence and due instant: publishing it
+// again makes the very same one, so an unsettled message costs no memory for its body. It is safe for concurrent use.
+type Factory struct {
+	Base     *timebase.Base
+	Run      string
+	Instance int
+	Seed     uint64
+	Exchange string
+	Size     int // body bytes
+	SKUs     []string
+	CountMin int
+	CountMax int
+	Bad      []Bad
+}
+
+// producerName is what the envelope's producer field and header say.
+const producerName = "spillway-loadgen"
+
+// draws are the random choices of one message.
+type draws struct {
+	sku   string
+	count int
+	bad   string
+}
+
+func (f *Factory) draw(seq int64) draws {
+	r := rand.New(rand.NewPCG(f.Seed, uint64(seq)))
+	return draws{
+		sku:   f.SKUs[r.IntN(len(f.SKUs))],
+		count: f.CountMin + r.IntN(f.CountMax-f.CountMin+1),
+		bad:   pickBad(f.Bad, r.Float64()),
+	}
+}
+
+func pickBad(kinds []Bad, at float64) string {
+	for _, b := range kinds {
+		if at < b.Share {
+			return b.Kind
+		}
+		at -= b.Share
+	}
+	return ""
+}
+
+// BadKind returns how the message is spoilt, "" for a good one.
+func (f *Factory) BadKind(seq int64) string {
+	if len(f.Bad) == 0 {
+		return ""
+	}
+	return f.draw(seq).bad
+}
+
+// Make writes the message into m, using body as scratch, and returns the grown scratch. sent is when it is first written.
+func (f *Factory) Make(m *broker.Message, body []byte, seq int64, scheduled, sent time.Duration) []byte {
+	d := f.draw(seq)
+	due := f.Base.Wall(scheduled)
+	id := envelope.Identity{Run: f.Run, Instance: f.Instance, Seq: seq}.MessageID(due)
+	order := f.order(id, seq, due, d)
+	body = f.body(order, body, d.bad)
+	*m = broker.Message{
+		Exchange: f.Exchange, RoutingKey: envelope.TypeOrderCreated, MessageID: id, CorrelationID: order.CorrelationID,
+		Type: envelope.TypeOrderCreated, ContentType: "application/json", Timestamp: due, Body: body,
+		Headers: envelope.Headers{
+			Run: f.Run, Instance: f.Instance, Seq: seq, ScheduledAt: f.Base.Micros(scheduled), SentAt: f.Base.Micros(sent),
+			TraceParent: traceParent(f.Seed, seq),
+		},
+	}
+	if d.bad == EmptyID {
+		m.MessageID = ""
+	}
+	return body
+}
+
+func (f *Factory) order(id string, seq int64, due time.Time, d draws) *envelope.Order {
+	number := strconv.FormatInt(seq, 10)
+	return &envelope.Order{
+		ID: id, Type: envelope.TypeOrderCreated, SchemaVersion: envelope.SchemaVersion, OccurredAt: due, Producer: producerName,
+		CorrelationID: "req-" + number, CausationID: "cmd-" + number,
+		Aggregate: envelope.Aggregate{Type: "order", ID: "order-" + number, Version: 1},
+		Data:      envelope.Data{SKU: d.sku, Count: d.count},
+	}
+}
+
+// body writes the JSON, spoilt as asked.
+func (f *Factory) body(o *envelope.Order, scratch []byte, bad string) []byte {
+	switch bad {
+	case MissingField:
+		o.Data.SKU = ""
+	case UnknownSchema:
+		o.SchemaVersion = envelope.SchemaVersion + 98
+	}
+	scratch = o.AppendJSON(scratch[:0], f.Size)
+	if bad == BadJSON {
+		scratch[0] = '['
+	}
+	return scratch
+}
+
+// traceParent returns a W3C trace context header, level 1: version, trace id, span id, sampled.
+func traceParent(seed uint64, seq int64) string {
+	return fmt.Sprintf("00-%016x%016x-%016x-01", seed|1, uint64(seq)+1, uint64(seq)+1)
+}

@@ -142,7 +142,9 @@ func TestEveryDecisionIsOneRouteOrOneReason(t *testing.T) {
 	}
 }
 
-func within(draw *rand.Rand, d time.Duration) time.Duration { return time.Duration(draw.Int64N(int64(d))) }
+func within(draw *rand.Rand, d time.Duration) time.Duration {
+	return time.Duration(draw.Int64N(int64(d)))
+}
 
 func hasRoute(b *retry.Budget, d retry.Decision) bool {
 	return d.Reason == "" && slices.ContainsFunc(b.Tiers, func(t retry.Tier) bool {

@@ -1,0 +1,4 @@
+package breaker
+
+// TicketGeneration shows a ticket's generation to the model in the tests.
+func TicketGeneration(t Ticket) uint64 { return t.generation }

@@ -1,0 +1,242 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"spillway/internal/broker"
+	"spillway/internal/event"
+)
+
+// worker opens one session after the other, each on a channel of its own.
+type worker struct {
+	service *Service
+	name    string
+}
+
+// run consumes until Stop, reconnecting with backoff when the channel ends.
+func (w *worker) run(ctx context.Context) error {
+	s := w.service
+	tries := 0
+	for first := true; ctx.Err() == nil && !w.isStopping(); first = false {
+		consumer, err := s.cfg.Driver.OpenConsumer(ctx, w.name, broker.ConsumerOptions{
+			Queue: s.cfg.Queue, Tag: w.name, Prefetch: s.cfg.Prefetch,
+		})
+		if err != nil {
+			w.wait(ctx, broker.Reconnect.Delay(tries, rand.Float64()))
+			tries++
+			continue
+		}
+		tries = 0
+		if !first {
+			s.cfg.Links.Reconnected("worker", s.cfg.Base.Now())
+		}
+		newSession(s, consumer).run(ctx)
+	}
+	return nil
+}
+
+func (w *worker) isStopping() bool {
+	select {
+	case <-w.service.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait sleeps, but no longer than until a stop.
+func (w *worker) wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.service.stopping:
+	case <-ctx.Done():
+	}
+}
+
+// session is one epoch of a worker. run's goroutine owns the channel and every field; handlers get deliveries over jobs
+// and answer over done.
+type session struct {
+	service  *Service
+	consumer broker.Consumer
+	acks     acks
+	held     []broker.Delivery // delivered, not yet given to a handler; with those at work at most the prefetch
+	jobs     chan *broker.Delivery
+	done     chan verdict // room for every unsettled delivery, so that no handler waits for the owner
+	working  int
+}
+
+// verdict is a handler's answer.
+type verdict struct {
+	tag        uint64
+	seq        int64
+	settlement settlement
+}
+
+func newSession(s *Service, c broker.Consumer) *session {
+	return &session{
+		service: s, consumer: c, jobs: make(chan *broker.Delivery), done: make(chan verdict, s.cfg.Prefetch),
+	}
+}
+
+// closeTimeout bounds the orderly close of a channel; after it the socket is closed.
+const closeTimeout = 2 * time.Second
+
+// run serves the channel until it ends, or until a stop has been carried out. Before it returns all its handlers have.
+func (s *session) run(ctx context.Context) {
+	channel, end := context.WithCancel(ctx)
+	defer end()
+	var handlers sync.WaitGroup
+	for range s.service.cfg.Concurrency {
+		handlers.Go(func() { s.handle(ctx, channel) })
+	}
+	unwatch := context.AfterFunc(ctx, s.consumer.Abort) // a blocked socket must not outlive the hard stop
+	defer unwatch()
+
+	s.loop()
+
+	end()
+	close(s.jobs)
+	handlers.Wait()
+	s.giveBack()
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	_ = s.consumer.Close(closing) // by force when the bound is over; unsettled deliveries go back either way
+}
+
+// handle is the life of one handler goroutine.
+func (s *session) handle(abort, channel context.Context) {
+	for d := range s.jobs {
+		how := s.service.attempt(abort, channel, d)
+		s.done <- verdict{d.Tag, d.Headers.Seq, how}
+	}
+}
+
+// loop is the owner's: it takes deliveries, hands them to handlers, gathers acks. It returns when the channel has ended
+// or, after a stop, when nothing is held any more.
+func (s *session) loop() {
+	ticker := time.NewTicker(s.service.cfg.AckInterval)
+	defer ticker.Stop()
+	deliveries, stopping := s.consumer.Deliveries(), s.service.stopping
+	for {
+		select {
+		case d, open := <-deliveries:
+			if !open {
+				deliveries = nil
+				break
+			}
+			s.take(d)
+		case s.offer() <- s.first():
+			s.held = s.held[1:]
+			s.working++
+		case v := <-s.done:
+			s.working--
+			s.settle(v)
+		case <-ticker.C:
+			s.flush()
+		case <-stopping:
+			stopping = nil
+			_ = s.consumer.Cancel() // an error ends the channel, which Done tells
+		case <-s.consumer.Done():
+			s.noteEnd()
+			return
+		}
+		if stopping == nil && deliveries == nil && s.working == 0 && len(s.held) == 0 {
+			s.flush()
+			return
+		}
+	}
+}
+
+// offer returns the channel to hand a delivery over, nil (which never proceeds) when none is held.
+func (s *session) offer() chan<- *broker.Delivery {
+	if len(s.held) == 0 {
+		return nil
+	}
+	return s.jobs
+}
+
+func (s *session) first() *broker.Delivery {
+	if len(s.held) == 0 {
+		return nil
+	}
+	return &s.held[0]
+}
+
+func (s *session) take(d broker.Delivery) {
+	s.acks.deliver(d.Tag)
+	s.held = append(s.held, d)
+	at := s.service.cfg.Base.Offset(d.ReceivedAt)
+	e := event.Delivered{Seq: d.Headers.Seq, Attempt: d.Headers.Attempt(), Redelivered: d.Redelivered, At: at}
+	if h := d.Headers; h.RetriedAt != 0 && !d.Redelivered {
+		left := s.service.cfg.Base.FromMicros(h.RetriedAt) + time.Duration(h.RetryDelay)*time.Microsecond
+		e.DelayError, e.HasDelayError = at-left, true
+	}
+	s.service.cfg.Observer.Delivered(e)
+}
+
+// settle carries out a handler's verdict.
+func (s *session) settle(v verdict) {
+	switch v.settlement {
+	case ack:
+		s.acks.finish(v.tag)
+		if s.acks.finished >= s.service.cfg.AckBatch {
+			s.flushPrefix()
+		}
+	case reject:
+		s.acks.remove(v.tag)
+		_ = s.consumer.Reject(v.tag, false) // an error ends the channel, which Done tells
+	case release: // stays unacked until the channel ends
+		s.service.cfg.Observer.Released(v.seq, s.service.cfg.Base.Now())
+	}
+}
+
+func (s *session) flushPrefix() {
+	if tag, n := s.acks.prefix(); n > 0 {
+		s.ack(tag, n > 1, n)
+	}
+}
+
+// flush acks everything finished, the contiguous ones together.
+func (s *session) flush() {
+	if s.acks.finished == 0 {
+		return
+	}
+	s.flushPrefix()
+	for _, tag := range s.acks.stragglers() {
+		s.ack(tag, false, 1)
+	}
+}
+
+func (s *session) ack(tag uint64, multiple bool, n int) {
+	if s.consumer.Ack(tag, multiple) == nil {
+		s.service.cfg.Observer.Acked(n, s.service.cfg.Base.Now())
+	}
+}
+
+func (s *session) noteEnd() {
+	if err := s.consumer.Err(); isCancelled(err) {
+		s.service.cfg.Links.ConsumerCancelled(s.service.cfg.Base.Now())
+	}
+}
+
+// giveBack tells of the deliveries that return to the queue with the channel.
+func (s *session) giveBack() {
+	now := s.service.cfg.Base.Now()
+	for _, d := range s.held {
+		s.service.cfg.Observer.Released(d.Headers.Seq, now)
+	}
+	s.held = nil
+	for len(s.done) > 0 {
+		if v := <-s.done; v.settlement == release {
+			s.service.cfg.Observer.Released(v.seq, now)
+		}
+	}
+}
+
+func isCancelled(err error) bool { return errors.Is(err, broker.ErrConsumerCancelled) }

@@ -1,0 +1,122 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+)
+
+// Names of the services, as used in Options.Services, Control and the command line.
+const (
+	RabbitMQ   = "rabbitmq"
+	PostgreSQL = "postgres"
+	Prometheus = "prometheus"
+)
+
+// AllServices lists every service a stack can hold, in the order in which they are shown.
+func AllServices() []string { return []string{RabbitMQ, PostgreSQL, Prometheus} }
+
+// Source says where a stack's servers come from.
+type Source string
+
+// The sources. SourceAuto is the zero value and means: the first of root, host and compose that serves.
+const (
+	SourceAuto    Source = ""
+	SourceRoot    Source = "root"    // the Debian root made by MakeRoot
+	SourceHost    Source = "host"    // the distribution's own packages
+	SourceCompose Source = "compose" // docker compose
+)
+
+var (
+	// ErrNoRoot is returned when no complete stack root lies in the cache folder.
+	ErrNoRoot = errors.New("no stack root")
+	// ErrNoServers is returned when the host lacks a server that was asked for.
+	ErrNoServers = errors.New("server not installed")
+	// ErrNeedRoot is returned when an operation needs the rights of root and neither the caller nor sudo has them.
+	ErrNeedRoot = errors.New("needs root rights")
+	// ErrUnsupported is returned on systems other than Linux for everything that needs namespaces.
+	ErrUnsupported = errors.New("needs Linux")
+	// ErrNotReady is returned when a server did not answer within Options.ReadyTimeout or ended before it did.
+	ErrNotReady = errors.New("server did not become ready")
+	// ErrUnknownService is returned for a name that the stack does not hold.
+	ErrUnknownService = errors.New("unknown service")
+	// ErrUnavailable is returned by Choose when no source serves; the text says what to do.
+	ErrUnavailable = errors.New("no servers to be had")
+	// ErrAlreadyUp is returned when a registered stack runs already.
+	ErrAlreadyUp = errors.New("a stack is already up")
+)
+
+// Options says what to start. The zero value asks for all services from whichever source serves.
+type Options struct {
+	Services     []string      // names from AllServices; empty means all
+	Source       Source        // SourceAuto by default
+	Root         string        // folder of the stack root; empty means the one found in the cache folder
+	Executable   string        // the spillway binary started as first process of the namespaces; empty means os.Executable
+	ReadyTimeout time.Duration // bound for each server's readiness; 0 means 60 s
+	KeepData     bool          // leave the data folder behind on Close
+	Progress     io.Writer     // one line for each step; nil means silent
+}
+
+// Addresses says where a stack's servers listen. All are on loopback; the URIs carry credentials, so show them through
+// Redacted only. A service that was not asked for has an empty address.
+type Addresses struct {
+	AMQP       string `json:"amqp,omitempty"`        // amqp://user:password@127.0.0.1:port/
+	Management string `json:"management,omitempty"`  // http://user:password@127.0.0.1:port
+	Postgres   string `json:"postgres,omitempty"`    // postgres://user:password@127.0.0.1:port/postgres
+	Prometheus string `json:"prometheus,omitempty"`  // http://127.0.0.1:port
+	TargetsDir string `json:"targets_dir,omitempty"` // folder that Prometheus reads targets from (file_sd JSON)
+}
+
+// Control is a running stack as a run sees it: *Stack, a stack under a detached supervisor, and docker compose all
+// implement it. Methods are safe for use by several goroutines; operations on one service are carried out one by one.
+type Control interface {
+	// Stop ends a service in an orderly way (PostgreSQL: a fast shutdown), and by force after a bound. Data and ports are
+	// kept. Stopping what is stopped is no error.
+	Stop(ctx context.Context, service string) error
+	// Start brings a stopped service back on the same ports and data and returns when it is ready. Starting what runs is
+	// no error.
+	Start(ctx context.Context, service string) error
+	// Signal sends a signal to the service: SIGKILL ends it with all its processes, SIGSTOP and SIGCONT reach every process
+	// of it, any other goes to its main process.
+	Signal(ctx context.Context, service string, signal os.Signal) error
+	// Addresses returns where the services listen; stable for the life of the stack.
+	Addresses() Addresses
+	// CopyLogs writes one file <service>.log for each service into dir, which is made where missing.
+	CopyLogs(dir string) error
+	// Versions returns what each server reports as its version, by service name.
+	Versions() map[string]string
+}
+
+// Status is the state of one service.
+type Status struct {
+	Service string `json:"service"`
+	Running bool   `json:"running"`
+	PID     int    `json:"pid,omitempty"` // first process of its namespace, as this machine counts; 0 when stopped
+	Version string `json:"version,omitempty"`
+}
+
+func (o Options) services() []string {
+	if len(o.Services) == 0 {
+		return AllServices()
+	}
+	return o.Services
+}
+
+func (o Options) readyTimeout() time.Duration {
+	if o.ReadyTimeout == 0 {
+		return readyTimeoutDefault
+	}
+	return o.ReadyTimeout
+}
+
+func (o Options) progress() io.Writer {
+	if o.Progress == nil {
+		return io.Discard
+	}
+	return o.Progress
+}
+
+// readyTimeoutDefault is ten times what RabbitMQ needs on an idle 2-core machine (about 5 s).
+const readyTimeoutDefault = 60 * time.Second

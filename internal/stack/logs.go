@@ -1,0 +1,47 @@
+package stack
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+)
+
+// tailBytes bounds how much of a log is read for its end.
+const tailBytes = 64 << 10
+
+// tail returns the last lines of a file; what went wrong stands in for them.
+func tail(path string, lines int) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Sprintf("(no log: %v)", err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > tailBytes {
+		_, _ = f.Seek(-tailBytes, io.SeekEnd) // reading from the start instead is only slower
+	}
+	text, err := io.ReadAll(io.LimitReader(f, tailBytes))
+	if err != nil {
+		return fmt.Sprintf("(log unreadable: %v)", err)
+	}
+	all := bytes.Split(bytes.TrimRight(text, "\n"), []byte("\n"))
+	return string(bytes.Join(all[max(0, len(all)-lines):], []byte("\n")))
+}
+
+// copyFile writes a copy of a file, with the usual rights.
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}

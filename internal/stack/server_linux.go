@@ -1,0 +1,105 @@
+package stack
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// server knows how one kind of server is set up, started and asked whether it is ready. It holds no process.
+type server interface {
+	name() string
+	// prepare writes the server's files for the given ports, as many as portCount says. It is called again with other ports
+	// when one was taken, and must keep data that is there.
+	prepare(ports []int) error
+	portCount() int
+	// setup returns a command to run to its end before the first start, and false when there is none to run (any more).
+	setup() (childSpec, bool)
+	// spec returns what the first process is told to start.
+	spec() childSpec
+	// stopSignal asks for an orderly end.
+	stopSignal() syscall.Signal
+	// probe asks once whether the server serves, and returns its version.
+	probe(ctx context.Context) (version string, err error)
+	// addresses fills in where the server listens.
+	addresses(a *Addresses)
+}
+
+// newServer returns the server of a service with its user looked up and its folder made.
+func newServer(service string, d *dataDir) (server, error) {
+	program, err := d.root.program(service)
+	if err != nil {
+		return nil, err
+	}
+	owner, err := d.root.user(service)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.mkdir(owner, 0o755, service); err != nil {
+		return nil, err
+	}
+	b := base{data: d, owner: owner, program: program}
+	switch service {
+	case RabbitMQ:
+		return &rabbitmq{base: b, password: secret()}, nil
+	case PostgreSQL:
+		return &postgres{base: b, password: secret()}, nil
+	default: // program knows no other name
+		return &prometheus{base: b}, b.data.mkdir(callerAccount(), 0o755, Prometheus, "targets")
+	}
+}
+
+// base is what all servers have in common.
+type base struct {
+	data    *dataDir
+	owner   account
+	program string // server binary, as seen inside the root
+	ports   []int
+}
+
+// command returns the spec of a program that runs as the server's user in its folder.
+func (b *base) command(service string, env []string, argv ...string) childSpec {
+	spec := childSpec{
+		Root:      b.data.root.Path,
+		Dir:       b.data.path(service),
+		Argv:      argv,
+		Env:       append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=" + b.data.path(service)}, env...),
+		UID:       b.owner.uid,
+		GID:       b.owner.gid,
+		OpenFiles: openFiles,
+		Private:   []string{"/dev/shm"},
+	}
+	if !b.data.root.host() {
+		spec.Private = append(spec.Private, "/tmp")
+	}
+	return spec
+}
+
+// openFiles is enough for thousands of connections, and small enough that Erlang's tables stay cheap.
+const openFiles = 65536
+
+// userName is the login of both RabbitMQ and PostgreSQL.
+const userName = "spillway"
+
+// secret returns a fresh password of 128 random bits, safe in URIs and configuration files.
+func secret() string { return randomHex(16) }
+
+func randomHex(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails: the runtime ends the program instead
+	return hex.EncodeToString(b)
+}
+
+// callerAccount is who started spillway: under sudo the person behind it, so that a run without root rights can write
+// scrape targets.
+func callerAccount() account {
+	a := account{os.Getuid(), os.Getgid()}
+	var sudo account
+	if _, err := fmt.Sscan(os.Getenv("SUDO_UID")+" "+os.Getenv("SUDO_GID"), &sudo.uid, &sudo.gid); err == nil && a.uid == 0 {
+		return sudo
+	}
+	return a
+}

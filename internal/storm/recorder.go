@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"spillway/internal/broker"
 	"spillway/internal/event"
 )
 
@@ -23,7 +22,10 @@ const maxBins = 1_000_000
 // Recorder collects a Series from the events of a run. It implements event.LoadObserver and event.WorkObserver and is
 // safe for concurrent use.
 type Recorder struct {
-	mu sync.Mutex
+	event.NopLoad
+	event.NopWork
+
+	mu sync.Mutex // guards s
 	s  Series
 }
 
@@ -78,29 +80,3 @@ func count(bins *[]int, at, width time.Duration) {
 	}
 	(*bins)[i]++
 }
-
-// The other events say nothing about storms.
-
-// Shed implements event.LoadObserver.
-func (r *Recorder) Shed(int64, time.Duration) {}
-
-// Sent implements event.LoadObserver.
-func (r *Recorder) Sent(event.Sent) {}
-
-// Settled implements event.LoadObserver.
-func (r *Recorder) Settled(event.Settled) {}
-
-// Delivered implements event.WorkObserver.
-func (r *Recorder) Delivered(event.Delivered) {}
-
-// Parked implements event.WorkObserver.
-func (r *Recorder) Parked(event.Parked) {}
-
-// Released implements event.WorkObserver.
-func (r *Recorder) Released(int64, time.Duration) {}
-
-// Acked implements event.WorkObserver.
-func (r *Recorder) Acked(int, time.Duration) {}
-
-// Republished implements event.WorkObserver.
-func (r *Recorder) Republished(broker.Outcome, time.Duration) {}

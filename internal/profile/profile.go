@@ -1,9 +1,11 @@
 // Package profile is the description of one experiment: what to offer, who works on it, through which topology, what
 // breaks meanwhile, and what must hold at the end.
 //
-// A profile goes YAML -> strict decode -> defaults once -> Validate, which returns every problem with its position.
-// After Load it is never changed. The structs here are the schema: their yaml tags are the keys, their comments the
-// documentation, and `spillway profile schema` is made from the same tables.
+// A profile goes YAML -> strict decode -> settings from the command line -> defaults once -> rules, all in Parse, which
+// returns every problem with its position. After Parse a profile is never changed. The structs here are the shape: their
+// yaml tags are the keys, and the table in fields.go says the rest of each key: default, range, choices, documentation.
+// Decoding, validation, defaults and the JSON Schema all work from that one table. The package knows no server and no
+// results.
 package profile
 
 import "time"
@@ -38,7 +40,7 @@ type Load struct {
 	Size          int           `yaml:"size"`           // body bytes, envelope.MinSize (480) to 1 MiB; default 512
 	SKUs          int           `yaml:"skus"`           // distinct SKUs, drawn uniformly; default 1000
 	CountMin      int           `yaml:"count_min"`      // units per order, drawn uniformly from count_min to count_max; default 1
-	CountMax      int           `yaml:"count_max"`      // default 5
+	CountMax      int           `yaml:"count_max"`      // default 5, or count_min when higher
 	Bad           []Bad         `yaml:"bad"`            // messages spoilt on purpose
 }
 
@@ -57,8 +59,8 @@ type Publish struct {
 type Workers struct {
 	Count               int           `yaml:"count"`                 // workers, each with a connection of its own; default 2
 	Prefetch            int           `yaml:"prefetch"`              // unacked deliveries per worker, 1 to 65535; default 50
-	Concurrency         int           `yaml:"concurrency"`           // handlers at once per worker, at most prefetch; default 8
-	AckBatch            int           `yaml:"ack_batch"`             // acks gathered before a flush, at most prefetch; default 16
+	Concurrency         int           `yaml:"concurrency"`           // handlers at once per worker, at most prefetch; default 8, or prefetch when lower
+	AckBatch            int           `yaml:"ack_batch"`             // acks gathered before a flush, at most prefetch; default 16, or prefetch when lower
 	AckInterval         time.Duration `yaml:"ack_interval"`          // a partial batch is flushed after this; default 5ms
 	HandlerTimeout      time.Duration `yaml:"handler_timeout"`       // default 10s
 	RetryPublishTimeout time.Duration `yaml:"retry_publish_timeout"` // for one publish to a tier or parking; default 5s
@@ -105,7 +107,7 @@ type Inbox struct {
 // Retry is the budget of a message.
 type Retry struct {
 	Attempts        int           `yaml:"attempts"`         // attempts of a transient failure before parking, 1 to 1000; default 10
-	UnknownAttempts int           `yaml:"unknown_attempts"` // attempts of an unknown error, at most attempts; default 3
+	UnknownAttempts int           `yaml:"unknown_attempts"` // attempts of an unknown error, at most attempts; default 3, or attempts when lower
 	MaxAge          time.Duration `yaml:"max_age"`          // from occurred_at (or a redrive); default 1h
 }
 
@@ -116,7 +118,7 @@ type Topology struct {
 	Management         string          `yaml:"management"`           // "full" (default), "read" or "none"
 	Prefix             string          `yaml:"prefix"`               // names start with it; default "" (or the run id with isolation prefix)
 	DeadLetterStrategy string          `yaml:"dead_letter_strategy"` // "at-least-once" (default) or "at-most-once"
-	DeliveryLimit      int             `yaml:"delivery_limit"`       // of the work queue; default 8
+	DeliveryLimit      int             `yaml:"delivery_limit"`       // of the work queue, 1 to 1000, or -1 for none; default 8
 	DeliveryLimitTo    string          `yaml:"delivery_limit_to"`    // "parking" (default) or "retry", which is refused: it is a cycle that loses messages
 	MaxLength          int             `yaml:"max_length"`           // of the work queue; 0 (default) is none
 	ReturnVia          string          `yaml:"return_via"`           // "queue" (default) or "exchange"
@@ -134,7 +136,7 @@ type Drain struct {
 
 // Fault is one accident on purpose. From is counted from the start of the measured load.
 type Fault struct {
-	Kind string        `yaml:"kind"` // see fault.Kinds
+	Kind string        `yaml:"kind"` // see FaultKinds
 	From time.Duration `yaml:"from"`
 	For  time.Duration `yaml:"for"`
 	Fail Fail          `yaml:"fail"` // of workers.fail: the shares inside the window

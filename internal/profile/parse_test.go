@@ -1,0 +1,261 @@
+package profile
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"spillway/internal/envelope"
+)
+
+// sound is the shortest profile without a problem. Tests append to it.
+const sound = "name: a\nload: {rate: 100, duration: 20s}\n"
+
+func parseText(t *testing.T, text string, sets ...Set) *Profile {
+	t.Helper()
+	p, err := Parse(Source{Name: "p.yaml", Data: []byte(text)}, sets)
+	if err != nil {
+		t.Fatalf("the profile has problems:\n%v", err)
+	}
+	return p
+}
+
+func problemsOf(t *testing.T, text string, sets ...Set) Problems {
+	t.Helper()
+	_, err := Parse(Source{Name: "p.yaml", Data: []byte(text)}, sets)
+	var problems Problems
+	if err != nil && !errors.As(err, &problems) {
+		t.Fatalf("the error is a %T, want Problems", err)
+	}
+	return problems
+}
+
+func TestTheDefaultsAreThoseOfTheDocumentation(t *testing.T) {
+	t.Parallel()
+	zero := int64(0)
+	want := &Profile{
+		Name: "a",
+		Load: Load{Rate: 100, Duration: 20 * time.Second, Arrivals: "constant", Publishers: 1, ConfirmWindow: 256,
+			ShedAfter: 30 * time.Second, Size: 512, SKUs: 1000, CountMin: 1, CountMax: 5},
+		Publish: Publish{Mode: "direct"},
+		Workers: Workers{Count: 2, Prefetch: 50, Concurrency: 8, AckBatch: 16, AckInterval: 5 * time.Millisecond,
+			HandlerTimeout: 10 * time.Second, RetryPublishTimeout: 5 * time.Second,
+			Service: Service{Distribution: "fixed", Sigma: 0.5},
+			Breaker: Breaker{FailureRatio: 0.5, Window: 5 * time.Second, MinSamples: 20, OpenFor: time.Second, HalfOpenProbes: 3}},
+		Inbox: Inbox{Strategy: "transaction", InitialStock: 1_000_000_000},
+		Retry: Retry{Attempts: 10, UnknownAttempts: 3, MaxAge: time.Hour},
+		Topology: Topology{Isolation: "vhost", Declare: "policy", Management: "full", DeadLetterStrategy: "at-least-once",
+			DeliveryLimit: 8, DeliveryLimitTo: "parking", ReturnVia: "queue", ParkVia: "publish",
+			Tiers: []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute}, Jitter: true, TimeScale: 1},
+		Drain:  Drain{Timeout: time.Minute},
+		Expect: Expect{Shed: &zero, Queued: &zero, ConfirmedShortage: &zero},
+	}
+	if got := parseText(t, sound); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %s\nwant %s", Marshal(got), Marshal(want))
+	}
+}
+
+func TestDurationsAreReadAsSecondsOrGoNotation(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"30": 30 * time.Second, `"30"`: 30 * time.Second, "30s": 30 * time.Second, "1m30s": 90 * time.Second,
+		"0.25": 250 * time.Millisecond, "250ms": 250 * time.Millisecond, "1e1": 10 * time.Second,
+	} {
+		got := parseText(t, "name: a\nload: {rate: 100, duration: "+text+"}\n").Load.Duration
+		if got != want {
+			t.Errorf("duration: %s is %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestADefaultGivesWayToTheKeyThatBoundsIt(t *testing.T) {
+	t.Parallel()
+	p := parseText(t, sound+"workers: {prefetch: 1}\nretry: {attempts: 2}\n", Set{Path: "load.count_min", Value: "9"})
+	if p.Workers.Concurrency != 1 || p.Workers.AckBatch != 1 {
+		t.Errorf("prefetch 1 leaves concurrency %d and ack_batch %d, want 1 and 1", p.Workers.Concurrency, p.Workers.AckBatch)
+	}
+	if p.Retry.UnknownAttempts != 2 {
+		t.Errorf("attempts 2 leaves unknown_attempts %d, want 2", p.Retry.UnknownAttempts)
+	}
+	if p.Load.CountMax != 9 {
+		t.Errorf("count_min 9 leaves count_max %d, want 9", p.Load.CountMax)
+	}
+}
+
+func TestAnyLiftsAnExpectation(t *testing.T) {
+	t.Parallel()
+	p := parseText(t, sound+"expect: {shed: any, queued: 7, parked: 3, confirmed_shortage: any}\n")
+	if p.Expect.Shed != nil || p.Expect.ConfirmedShortage != nil {
+		t.Errorf("any gave %v and %v, want no check", p.Expect.Shed, p.Expect.ConfirmedShortage)
+	}
+	if p.Expect.Queued == nil || *p.Expect.Queued != 7 || p.Expect.Parked == nil || *p.Expect.Parked != 3 {
+		t.Errorf("queued and parked are %v and %v, want 7 and 3", p.Expect.Queued, p.Expect.Parked)
+	}
+}
+
+func TestAllProblemsAreReportedAtOnceInOrder(t *testing.T) {
+	t.Parallel()
+	got := problemsOf(t, `name: a
+loadd: {}
+load:
+  rate: -1
+  duration: 10s
+  size: 100
+workers: {prefetch: 20, ack_batch: 64}
+faults:
+  - {kind: postgres.stop, from: 8s, for: 5s}
+`, Set{Path: "load.skus", Value: "many"}).Error()
+	want := strings.Join([]string{
+		`p.yaml:2:1: loadd: unknown key; did you mean "load"?`,
+		`p.yaml:4:9: load.rate: -1 is out of range; want above 0, at most 10000000 messages/s`,
+		`p.yaml:6:9: load.size: 100 is out of range; want 480 to 1048576 bytes`,
+		`p.yaml:7:36: workers.ack_batch: 64 is above workers.prefetch, which is 20`,
+		`p.yaml:9:42: faults.0.for: the fault ends 13s into the load, after the load's end at 10s`,
+		`--set load.skus=many: load.skus: "many" is not a whole number`,
+	}, "\n")
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestEveryKindOfMistakeIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, yaml, want string }{
+		{"an empty file lacks what is required", "", "p.yaml:1:1: name: is required"},
+		{"a list is no profile", "- a\n", "p.yaml:1:1: is a list; want keys with values"},
+		{"rate is required", "name: a\nload: {duration: 1s}\n", "load.rate: is required"},
+		{"duration is required", "name: a\nload: {rate: 1}\n", "load.duration: is required"},
+		{"rate 0 offers nothing", "name: a\nload: {rate: 0, duration: 1s}\n", "load.rate: 0 is out of range"},
+		{"infinity is no rate", "name: a\nload: {rate: .inf, duration: 1s}\n", `load.rate: ".inf" is not a finite number`},
+		{"not a number is no rate", "name: a\nload: {rate: NaN, duration: 1s}\n", `load.rate: "NaN" is not a finite number`},
+		{"a quoted number is a text", "name: a\nload: {rate: \"5\", duration: 1s}\n", `load.rate: "5" is not a finite number`},
+		{"a rate that never comes to a message", "name: a\nload: {rate: 0.1, duration: 1s}\n", "offer no message at all"},
+		{"more messages than numbers", "name: a\nload: {rate: 10000000, duration: 720h}\n", "more messages than can be numbered"},
+		{"a missing value", sound + "seed:\n", "p.yaml:3:7: seed: is empty; want a whole number"},
+		{"a fraction where whole numbers count", sound + "workers: {count: 1.5}\n", `workers.count: "1.5" is not a whole number`},
+		{"a number that no integer holds", sound + "workers: {count: 99999999999999999999}\n", "workers.count: 99999999999999999999 is out of range"},
+		{"prefetch 0 is 2,000 to the broker", sound + "workers: {prefetch: 0}\n", "workers.prefetch: 0 is out of range; want 1 to 65535"},
+		{"prefetch beyond its two bytes", sound + "workers: {prefetch: 65536}\n", "workers.prefetch: 65536 is out of range"},
+		{"concurrency above prefetch names both", sound + "workers: {prefetch: 4, concurrency: 5}\n", "workers.concurrency: 5 is above workers.prefetch, which is 4"},
+		{"max below min names both", sound + "load2: 1\nworkers: {service: {distribution: uniform, min: 2s, max: 1s}}\n", "workers.service.max: 1s is below workers.service.min, which is 2s"},
+		{"a confirm window of 0", "name: a\nload: {rate: 1, duration: 1s, confirm_window: 0}\n", "load.confirm_window: 0 is out of range; want 1 to 1000"},
+		{"a confirm window that is costly to scan", "name: a\nload: {rate: 1, duration: 1s, confirm_window: 1001}\n", "load.confirm_window: 1001 is out of range"},
+		{"a body larger than 1 MiB", "name: a\nload: {rate: 1, duration: 1s, size: 1048577}\n", "load.size: 1048577 is out of range"},
+		{"a negative duration", sound + "drain: {timeout: -1s}\n", "drain.timeout: -1s is out of range"},
+		{"a duration in words", sound + "drain: {timeout: soon}\n", `drain.timeout: "soon" is not a duration`},
+		{"a duration that no clock holds", sound + "drain: {timeout: 1e300}\n", "drain.timeout: \"1e300\" is not a duration"},
+		{"an enum value lists the choices", sound + "publish: {mode: outbox}\n", `publish.mode: "outbox" is not one of direct`},
+		{"a bool that is not true or false", sound + "workers: {breaker: {enabled: yes}}\n", `workers.breaker.enabled: "yes" is not true or false`},
+		{"a tier of no length", sound + "topology: {tiers: [0s]}\n", "topology.tiers.0: 0s is out of range; want above 0s"},
+		{"tiers that do not rise", sound + "topology: {tiers: [2s, 2s]}\n", "topology.tiers.1: 2s does not rise above the tier before it, 2s"},
+		{"no tier at all", sound + "topology: {tiers: []}\n", "topology.tiers: is empty"},
+		{"a tier below the broker's millisecond", sound + "topology: {tiers: [1s], time_scale: 0.001}\n", "topology.tiers.0: 1s becomes 800µs"},
+		{"a time scale of 0", sound + "topology: {time_scale: 0}\n", "topology.time_scale: 0 is out of range; want above 0, at most 1"},
+		{"a time scale above 1", sound + "topology: {time_scale: 1.5}\n", "topology.time_scale: 1.5 is out of range"},
+		{"a delivery limit of 0", sound + "topology: {delivery_limit: 0}\n", "topology.delivery_limit: 0 would take a message away"},
+		{"a cycle that loses messages", sound + "topology: {delivery_limit_to: retry}\n", "topology.delivery_limit_to: retry makes a cycle that loses messages"},
+		{"policies without the management API", sound + "topology: {management: read, isolation: prefix}\n", "topology.declare: policy needs the management API"},
+		{"a vhost without the management API", sound + "topology: {management: none, declare: arguments}\n", "topology.isolation: vhost needs the management API"},
+		{"a fresh vhost with nothing declared", sound + "topology: {declare: none}\n", "topology.declare: none leaves isolation vhost without queues"},
+		{"predeclared queues that would be changed", sound + "topology: {isolation: predeclared}\n", "topology.declare: policy would change what isolation predeclared takes as it is"},
+		{"a prefix with blanks", sound + "topology: {prefix: \"a b\"}\n", `topology.prefix: "a b" does not fit`},
+		{"a fault of no known kind", sound + "faults: [{kind: postgres.stpo, from: 1s, for: 1s}]\n", `did you mean "postgres.stop"?`},
+		{"a fault past the load's end", sound + "faults: [{kind: postgres.stop, from: 19s, for: 2s}]\n", "faults.0.for: the fault ends 21s into the load"},
+		{"a fault without a length", sound + "faults: [{kind: postgres.stop, from: 1s}]\n", "faults.0.for: is required"},
+		{"a fault of shares without shares", sound + "faults: [{kind: workers.fail, from: 1s, for: 1s}]\n", "faults.0.fail: workers.fail needs shares"},
+		{"shares for a fault that has none", sound + "faults: [{kind: postgres.stop, from: 1s, for: 1s, fail: {refused: 1}}]\n", "faults.0.fail: has no meaning for postgres.stop"},
+		{"shares of a fault above 1", sound + "faults: [{kind: workers.fail, from: 1s, for: 1s, fail: {refused: 1, unknown: 0.5}}]\n", "faults.0.fail: the shares add up to 1.5"},
+		{"two faults of a kind at once", sound + "faults: [{kind: postgres.stop, from: 1s, for: 5s}, {kind: postgres.stop, from: 5s, for: 1s}]\n", "faults.1.from: overlaps with item 0"},
+		{"shares of failures above 1", sound + "workers: {fail: {transient: 0.6, permanent: 0.6}}\n", "workers.fail: the shares add up to 1.2"},
+		{"a share above 1", sound + "workers: {fail: {transient: 1.5}}\n", "workers.fail.transient: 1.5 is out of range; want 0 to 1"},
+		{"bad shares above 1", "name: a\nload: {rate: 1, duration: 1s, bad: [{kind: bad-json, share: 0.6}, {kind: empty-id, share: 0.6}]}\n", "load.bad: the shares add up to 1.2"},
+		{"a bad kind twice", "name: a\nload: {rate: 1, duration: 1s, bad: [{kind: bad-json, share: 0.1}, {kind: bad-json, share: 0.1}]}\n", `load.bad.1.kind: "bad-json" is there already, as item 0`},
+		{"uniform without an upper end", sound + "workers: {service: {distribution: uniform}}\n", "workers.service.max: is required for the distribution uniform"},
+		{"uniform with a mean", sound + "workers: {service: {distribution: uniform, max: 2s, mean: 1s}}\n", "workers.service.mean: has no meaning"},
+		{"fixed with a range", sound + "workers: {service: {max: 2s}}\n", "workers.service: min and max have no meaning with the distribution fixed"},
+		{"exponential without a mean", sound + "workers: {service: {distribution: exponential}}\n", "workers.service.mean: is required for the distribution exponential"},
+		{"a threshold without an operator", sound + "thresholds: [messages.lost]\n", "thresholds.0: \"messages.lost\" is not a threshold"},
+		{"a key in the wrong section", sound + "prefetch: 5\n", `prefetch: unknown key here; did you mean "workers.prefetch"?`},
+		{"a key like no other lists the known ones", sound + "drain: {xyzzy: 5}\n", "drain.xyzzy: unknown key; the keys of drain are timeout"},
+		{"a key twice", sound + "seed: 1\nseed: 2\n", "p.yaml:4:1: seed: is there twice; the first is at line 3"},
+		{"a label twice", sound + "labels: {a: b, a: c}\n", "labels.a: is there twice"},
+		{"a label that is a list", sound + "labels: {a: [b]}\n", "labels.a: is a list; want a text"},
+		{"a section that is a list", sound + "drain: [1]\n", "p.yaml:3:8: drain: is a list; want keys with values: timeout"},
+		{"a list that is a section", sound + "thresholds: {a: b}\n", "thresholds: is keys with values; want a list"},
+		{"a name with a path in it", "name: ../x\nload: {rate: 1, duration: 1s}\n", `name: "../x" does not fit`},
+		{"an expectation in words", sound + "expect: {shed: none}\n", `expect.shed: "none" is neither a whole number nor "any"`},
+		{"a negative expectation", sound + "expect: {queued: -1}\n", "expect.queued: -1 is out of range"},
+		{"a negative seed", sound + "seed: -1\n", "seed: \"-1\" is not a whole number"},
+		{"an anchor", "name: &a a\n", "p.yaml:1:7: anchors and aliases are not supported"},
+		{"a merge key", sound + "drain:\n  <<: x\n", "anchors and aliases are not supported"},
+		{"a tag", "name: !!str a\n", "tags are not supported"},
+		{"a directive", "%YAML 1.2\n---\nname: a\n", "directives are not supported"},
+		{"a second document", sound + "---\nname: b\n", "p.yaml:3:1: a profile is one document"},
+		{"text that is no YAML", "name: [a\n", "is not valid YAML"},
+		{"bytes that are no text", "name: a\nx: \xff\n", "p.yaml:2:4: is not valid UTF-8"},
+		{"a file above 1 MiB", strings.Repeat("#", maxBytes+1), "is 1048577 bytes long"},
+		{"brackets without end", strings.Repeat("[", 1000), "is nested too deep"},
+		{"dashes without end", strings.Repeat("- ", 1000), "is nested too deep"},
+		{"colons without end", strings.Repeat("a: ", 1000), "is nested too deep"},
+		{"indentation without end", strings.Repeat(" ", 300) + "a: b\n", "is indented too far"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := problemsOf(t, c.yaml).Error(); !strings.Contains(got, c.want) {
+				t.Errorf("got\n%s\nwant it to hold\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestSoundProfilesThatLookOdd(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"ten shares of a tenth add up to 1":   sound + "workers: {fail: {transient: 0.1, permanent: 0.2, refused: 0.3, unknown: 0.4}}\n",
+		"an empty section takes its defaults": sound + "workers:\nlabels:\nfaults:\n",
+		"a fault up to the very end":          sound + "faults: [{kind: postgres.stop, from: 5s, for: 15s}]\n",
+		"two kinds of fault at once":          sound + "faults: [{kind: postgres.stop, from: 5s, for: 5s}, {kind: workers.fail, from: 5s, for: 5s, fail: {unknown: 1}}]\n",
+		"the least size":                      "name: a\nload: {rate: 1, duration: 1s, size: 480}\n",
+		"a document marker at the start":      "---\n" + sound,
+		"a cluster that one does not own":     sound + "topology: {isolation: predeclared, declare: none, management: none}\n",
+		"arguments and a prefix, no API":      sound + "topology: {isolation: prefix, declare: arguments, management: none}\n",
+		"a delivery limit that is lifted":     sound + "topology: {delivery_limit: -1}\n",
+		"a label that looks like a number":    sound + "labels: {build: 123}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := problemsOf(t, text); len(got) > 0 {
+				t.Errorf("problems:\n%v", got)
+			}
+		})
+	}
+}
+
+func TestTheLeastSizeIsTheEnvelopes(t *testing.T) {
+	t.Parallel()
+	if got := field("load.size").Range.Low; got != envelope.MinSize {
+		t.Errorf("the least size is %v, want %v", got, envelope.MinSize)
+	}
+}
+
+func TestFurtherChecksReportAtTheirKey(t *testing.T) {
+	t.Parallel()
+	check := func(p *Profile, report func(path, message string)) {
+		report("thresholds.0", "names no measure: "+p.Thresholds[0])
+	}
+	_, err := Parse(Source{Name: "p.yaml", Data: []byte(sound + "thresholds: [a.b<1]\n")}, nil, check)
+	const want = "p.yaml:3:14: thresholds.0: names no measure: a.b<1"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestAProblemCannotDrawOnATerminal(t *testing.T) {
+	t.Parallel()
+	got := problemsOf(t, sound+"\"a\\e[31m\": 1\n", Set{Path: "load.arrivals", Value: "\x1b[2J"}).Error()
+	if strings.ContainsAny(got, "\x1b") {
+		t.Errorf("an escape came through: %q", got)
+	}
+}

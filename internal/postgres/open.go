@@ -11,6 +11,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -86,7 +87,7 @@ func (c *Config) pool() (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, badURI(c.URI, err)
 	}
-	pc.MaxConns = int32(orDefault(c.MaxConns, DefaultMaxConns))
+	pc.MaxConns = int32(min(orDefault(c.MaxConns, DefaultMaxConns), math.MaxInt32))
 	pc.ConnConfig.ConnectTimeout = orDefault(c.ConnectTimeout, DefaultConnectTimeout)
 	pc.PingTimeout = pc.ConnConfig.ConnectTimeout
 	params := pc.ConnConfig.RuntimeParams

@@ -19,9 +19,9 @@ func open(t *testing.T, schema string) *postgres.DB {
 	return postgrestest.Open(t, postgres.Config{URI: postgrestest.URI(t), Schema: schema, MaxConns: 2})
 }
 
-func exec(t *testing.T, db *postgres.DB, sql string, args ...any) {
+func exec(t *testing.T, db *postgres.DB, sql string) {
 	t.Helper()
-	if _, err := db.Pool().Exec(t.Context(), sql, args...); err != nil {
+	if _, err := db.Pool().Exec(t.Context(), sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 }

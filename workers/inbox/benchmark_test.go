@@ -21,6 +21,7 @@ func BenchmarkApply(b *testing.B) {
 }
 
 func benchmarkApply(b *testing.B, strategy string, conns int) {
+	b.Helper()
 	const skus = 1000
 	db := postgrestest.NewSized(b, postgres.Settings{SKUs: skus, InitialStock: 1 << 40}, conns)
 	apply := strategies[strategy](db.Pool())

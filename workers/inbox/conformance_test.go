@@ -17,6 +17,7 @@ import (
 var plenty = postgres.Settings{SKUs: 2, InitialStock: 1000}
 
 func TestTheFirstApplyMovesTheStockOnce(t *testing.T) {
+	t.Parallel()
 	conform(t, plenty, func(b *bench) {
 		b.want(claim(1), event.Applied)
 		b.wantState(state{claims: 1, reservedRows: 1, available: 1998, reserved: 2})
@@ -24,6 +25,7 @@ func TestTheFirstApplyMovesTheStockOnce(t *testing.T) {
 }
 
 func TestADuplicateChangesNothing(t *testing.T) {
+	t.Parallel()
 	conform(t, plenty, func(b *bench) {
 		b.want(claim(1), event.Applied)
 		for range 3 {
@@ -34,6 +36,7 @@ func TestADuplicateChangesNothing(t *testing.T) {
 }
 
 func TestTheIdDecidesNotTheRest(t *testing.T) {
+	t.Parallel()
 	conform(t, plenty, func(b *bench) {
 		b.want(claim(1), event.Applied)
 		other := claim(1)
@@ -66,6 +69,7 @@ func (b *bench) count(n int, c func(i int) inbox.Claim) map[event.Result]int {
 }
 
 func TestOfFiftyAtOnceExactlyOneApplies(t *testing.T) {
+	t.Parallel()
 	conform(t, plenty, func(b *bench) {
 		got := b.count(50, func(int) inbox.Claim { return claim(1) })
 		if got[event.Applied] != 1 || got[event.Duplicate] != 49 {
@@ -76,6 +80,7 @@ func TestOfFiftyAtOnceExactlyOneApplies(t *testing.T) {
 }
 
 func TestOneSKUUnderContentionIsNeverOversold(t *testing.T) {
+	t.Parallel()
 	conform(t, postgres.Settings{SKUs: 1, InitialStock: 41}, func(b *bench) {
 		got := b.count(50, func(i int) inbox.Claim { return claim(int64(i)) })
 		if got[event.Applied] != 20 || got[event.Refused] != 30 {
@@ -126,6 +131,7 @@ func (b *bench) wantRefusal(c inbox.Claim, reason string) {
 }
 
 func TestTooLittleStockIsRefused(t *testing.T) {
+	t.Parallel()
 	conform(t, postgres.Settings{SKUs: 1, InitialStock: 1}, func(b *bench) {
 		b.wantRefusal(claim(1), "no-stock")
 		b.wantState(state{claims: 1, refusedRows: 1, events: 1, available: 1})
@@ -133,6 +139,7 @@ func TestTooLittleStockIsRefused(t *testing.T) {
 }
 
 func TestAnUnknownSKUIsRefused(t *testing.T) {
+	t.Parallel()
 	conform(t, plenty, func(b *bench) {
 		c := claim(1)
 		c.SKU = "no such thing"
@@ -142,6 +149,7 @@ func TestAnUnknownSKUIsRefused(t *testing.T) {
 }
 
 func TestAForcedRefusalLeavesTheStock(t *testing.T) {
+	t.Parallel()
 	conform(t, plenty, func(b *bench) {
 		c := claim(1)
 		c.Refuse = true
@@ -151,6 +159,7 @@ func TestAForcedRefusalLeavesTheStock(t *testing.T) {
 }
 
 func TestTheEventsIdIsTheSameOnTheNextAttempt(t *testing.T) {
+	t.Parallel()
 	conform(t, postgres.Settings{SKUs: 1}, func(b *bench) {
 		b.want(claim(1), event.Refused)
 		first := b.refusalEvent().id
@@ -165,6 +174,7 @@ func TestTheEventsIdIsTheSameOnTheNextAttempt(t *testing.T) {
 }
 
 func TestTheEffectLogTellsEachMessage(t *testing.T) {
+	t.Parallel()
 	conform(t, plenty, func(b *bench) {
 		forced, foreign := claim(2), claim(3)
 		forced.Refuse, forced.Instance = true, 4
@@ -192,6 +202,7 @@ func TestTheEffectLogTellsEachMessage(t *testing.T) {
 }
 
 func TestWhatTheTablesCannotHoldIsPermanent(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]func(*inbox.Claim){
 		"an empty id":             func(c *inbox.Claim) { c.MessageID = "" },
 		"an id that is no UUID":   func(c *inbox.Claim) { c.MessageID = "order-17" },
@@ -202,6 +213,7 @@ func TestWhatTheTablesCannotHoldIsPermanent(t *testing.T) {
 		"a SKU that is no UTF-8":  func(c *inbox.Claim) { c.SKU = "SKU\xff" },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			conform(t, plenty, func(b *bench) {
 				c := claim(1)
 				spoil(&c)
@@ -217,6 +229,7 @@ func TestWhatTheTablesCannotHoldIsPermanent(t *testing.T) {
 }
 
 func TestADoneContextIsTransientAndChangesNothing(t *testing.T) {
+	t.Parallel()
 	conform(t, plenty, func(b *bench) {
 		ctx, cancel := context.WithCancel(b.Context())
 		cancel()

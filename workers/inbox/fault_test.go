@@ -16,6 +16,7 @@ import (
 )
 
 func TestATimeoutInTheMiddleRollsBack(t *testing.T) {
+	t.Parallel()
 	conform(t, plenty, func(b *bench) {
 		release := b.lockStock()
 		ctx, cancel := context.WithCancelCause(b.Context())
@@ -33,6 +34,7 @@ func TestATimeoutInTheMiddleRollsBack(t *testing.T) {
 }
 
 func TestABackendKilledInTheMiddleLeavesNothing(t *testing.T) {
+	t.Parallel()
 	conform(t, plenty, func(b *bench) {
 		release := b.lockStock()
 		done := b.start(b.Context(), claim(1))
@@ -51,6 +53,7 @@ func TestABackendKilledInTheMiddleLeavesNothing(t *testing.T) {
 }
 
 func TestASecondDeliveryWaitsForTheFirstAndTakesOverWhenItFails(t *testing.T) {
+	t.Parallel()
 	conform(t, plenty, func(b *bench) {
 		release := b.lockStock()
 		ctx, cancel := context.WithCancel(b.Context())
@@ -72,16 +75,17 @@ func TestASecondDeliveryWaitsForTheFirstAndTakesOverWhenItFails(t *testing.T) {
 }
 
 func TestAFailureAfterTheClaimLeavesNothingHalfDone(t *testing.T) {
+	t.Parallel()
 	conform(t, plenty, func(b *bench) {
 		if _, err := b.db.Pool().Exec(b.Context(), `alter table effect_log add constraint spoilt check (seq <> 1)`); err != nil {
 			b.Fatal(err)
 		}
+		opened := b.db.PoolStats().Opened
 		result, err := b.inbox.Apply(b.Context(), claim(1))
 		if postgres.Classify(err) != postgres.Permanent || errors.Is(err, postgres.ErrCommitUnknown) || result != 0 {
 			b.Errorf("apply returned %v, %v; want the check's violation", result, err)
 		}
 		b.wantState(state{available: 2000})
-		opened := b.db.PoolStats().Opened
 		b.want(claim(2), event.Applied)
 		if now := b.db.PoolStats().Opened; now != opened {
 			b.Errorf("the pool opened %d connections: a failure cost one", now-opened)
@@ -94,13 +98,13 @@ var trips = map[string]int{"transaction": 3, "statement": 1}
 
 func TestALostAnswerToTheCommitIsUnknownAndTheNextAttemptADuplicate(t *testing.T) {
 	t.Parallel()
-	for name, make := range strategies {
+	for name, build := range strategies {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := postgrestest.New(t, plenty)
 			cut := startCutter(t)
 			through := postgrestest.Open(t, postgres.Config{URI: cut.uri, Schema: db.Schema(), MaxConns: 1})
-			b := &bench{T: t, db: db, inbox: make(through.Pool())}
+			b := &bench{T: t, db: db, inbox: build(through.Pool())}
 			b.want(claim(1), event.Applied) // prepares the statements, so that the round trips can be counted
 			cut.after.Store(int64(trips[name]))
 			result, err := b.inbox.Apply(t.Context(), claim(2))

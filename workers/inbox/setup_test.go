@@ -30,12 +30,12 @@ type bench struct {
 
 // conform runs a test once per strategy, each in a schema of its own.
 func conform(t *testing.T, s postgres.Settings, test func(*bench)) {
-	t.Parallel()
-	for name, make := range strategies {
+	t.Helper()
+	for name, build := range strategies {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := postgrestest.NewSized(t, s, 10)
-			test(&bench{T: t, db: db, inbox: make(db.Pool())})
+			test(&bench{T: t, db: db, inbox: build(db.Pool())})
 		})
 	}
 }

@@ -20,11 +20,11 @@ const Variable = "SPILLWAY_TEST_POSTGRES"
 const cleanupTimeout = 30 * time.Second
 
 // URI returns the address of the test server. It fails the test when there is none: an absent server is not a pass.
-func URI(t testing.TB) string {
-	t.Helper()
+func URI(tb testing.TB) string {
+	tb.Helper()
 	uri := os.Getenv(Variable)
 	if uri == "" {
-		t.Fatalf("%s is not set; run make test, which starts the servers that this test needs", Variable)
+		tb.Fatalf("%s is not set; run make test, which starts the servers that this test needs", Variable)
 	}
 	return uri
 }
@@ -33,30 +33,30 @@ func URI(t testing.TB) string {
 func SchemaName() string { return "spillway_test_" + strings.ToLower(rand.Text()) }
 
 // New returns a provisioned database in a schema of its own, with postgres.DefaultMaxConns connections.
-func New(t testing.TB, s postgres.Settings) *postgres.DB {
-	t.Helper()
-	return NewSized(t, s, 0)
+func New(tb testing.TB, s postgres.Settings) *postgres.DB {
+	tb.Helper()
+	return NewSized(tb, s, 0)
 }
 
 // NewSized is New with a pool of the given size; 0 is the default.
-func NewSized(t testing.TB, s postgres.Settings, maxConns int) *postgres.DB {
-	t.Helper()
-	db := Open(t, postgres.Config{URI: URI(t), Schema: SchemaName(), MaxConns: maxConns})
-	if err := db.Provision(t.Context(), s); err != nil {
-		t.Fatalf("provision the test's schema: %v", err)
+func NewSized(tb testing.TB, s postgres.Settings, maxConns int) *postgres.DB {
+	tb.Helper()
+	db := Open(tb, postgres.Config{URI: URI(tb), Schema: SchemaName(), MaxConns: maxConns})
+	if err := db.Provision(tb.Context(), s); err != nil {
+		tb.Fatalf("provision the test's schema: %v", err)
 	}
 	return db
 }
 
 // Open opens a database by a config of the test's own. What the test provisions in it is dropped when the test ends, and
 // the pool closed.
-func Open(t testing.TB, c postgres.Config) *postgres.DB {
-	t.Helper()
-	db, err := postgres.Open(t.Context(), c)
+func Open(tb testing.TB, c postgres.Config) *postgres.DB {
+	tb.Helper()
+	db, err := postgres.Open(tb.Context(), c)
 	if err != nil {
-		t.Fatalf("open the test's database: %v", err)
+		tb.Fatalf("open the test's database: %v", err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		defer db.Close()
 		if db.Schema() == "" {
 			return
@@ -65,7 +65,7 @@ func Open(t testing.TB, c postgres.Config) *postgres.DB {
 		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
 		defer cancel()
 		if err := db.Drop(ctx); err != nil {
-			t.Errorf("drop the test's schema: %v", err)
+			tb.Errorf("drop the test's schema: %v", err)
 		}
 	})
 	return db

@@ -1,0 +1,73 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"spillway/internal/broker"
+	"spillway/internal/event"
+)
+
+// load is the instruments of the load side.
+type load struct {
+	arrivals   prometheus.Counter
+	shed       prometheus.Counter
+	publishes  family[prometheus.Counter]
+	outcomes   family[prometheus.Counter]
+	lag        prometheus.Histogram
+	confirm    prometheus.Histogram
+	acceptance prometheus.Histogram
+}
+
+// Values of the label write.
+const (
+	writeFirst = "first"
+	writeAgain = "again"
+)
+
+func newLoad(b *builder) load {
+	return load{
+		arrivals: b.counter("arrivals_total", "Messages that became due, warm-up included."),
+		shed:     b.counter("shed_total", "Messages due but never sent, because the window stayed full beyond its bound."),
+		publishes: b.counters("publishes_total",
+			"Writes of messages by the producer; again is every one after a message's first.",
+			"write", []string{writeFirst, writeAgain}),
+		outcomes: b.counters("publish_outcomes_total", "Publishes by the producer, by what came of them.",
+			"outcome", names(broker.Outcomes[:])),
+		lag: b.histogram("schedule_lag_seconds",
+			"First write of a message less its due instant: the generator's own health. Measured part only.", latencyBuckets),
+		confirm: b.histogram("confirm_latency_seconds",
+			"Confirm seen less the write that was confirmed. Measured part only.", latencyBuckets),
+		acceptance: b.histogram("acceptance_latency_seconds",
+			"Confirm seen less the due instant, free of coordinated omission. Measured part only.", latencyBuckets),
+	}
+}
+
+// Arrived implements event.LoadObserver.
+func (l *load) Arrived(event.Arrival) { l.arrivals.Inc() }
+
+// Shed implements event.LoadObserver.
+func (l *load) Shed(int64, time.Duration) { l.shed.Inc() }
+
+// Sent implements event.LoadObserver.
+func (l *load) Sent(e event.Sent) {
+	if e.Republish {
+		l.publishes.at(writeAgain).Inc()
+		return
+	}
+	l.publishes.at(writeFirst).Inc()
+	if !e.Warmup {
+		l.lag.Observe((e.At - e.Scheduled).Seconds())
+	}
+}
+
+// Settled implements event.LoadObserver.
+func (l *load) Settled(e event.Settled) {
+	l.outcomes.at(e.Outcome.String()).Inc()
+	if e.Warmup || e.Outcome != broker.Confirmed {
+		return
+	}
+	l.confirm.Observe((e.At - e.Sent).Seconds())
+	l.acceptance.Observe((e.At - e.Scheduled).Seconds())
+}

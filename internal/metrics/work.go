@@ -1,0 +1,99 @@
+package metrics
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"spillway/internal/broker"
+	"spillway/internal/event"
+	"spillway/workers/retry"
+)
+
+// work is the instruments of the workers.
+type work struct {
+	deliveries  family[prometheus.Counter]
+	handled     family[prometheus.Counter]
+	retries     family[prometheus.Counter]
+	parked      family[prometheus.Counter]
+	released    prometheus.Counter
+	acks        prometheus.Counter
+	republished family[prometheus.Counter]
+	perMessage  prometheus.Histogram
+	sojourn     prometheus.Histogram
+	service     prometheus.Histogram
+}
+
+// retriesBuckets are upper bounds of the retries of one message: each of the first few, then by about a half.
+var retriesBuckets = []float64{0, 1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50}
+
+func newWork(b *builder, o Options) work {
+	return work{
+		deliveries: b.counters("deliveries_total", "Deliveries to workers; redelivered is the broker's flag.",
+			"redelivered", []string{"true", "false"}),
+		handled: b.counters("handled_total", "Finished calls of the handler, by what it made of the delivery.",
+			"result", names(event.Results[:])),
+		retries: b.counters("retries_total", "Copies confirmed in a retry tier, by the tier's nominal delay.",
+			"tier", o.Tiers),
+		parked:   b.counters("parked_total", "Messages put into the parking lot.", "reason", reasons()),
+		released: b.counter("released_total", "Deliveries that went back to the work queue because their channel ended."),
+		acks:     b.counter("acks_total", "Deliveries settled with the broker."),
+		republished: b.counters("worker_publish_outcomes_total",
+			"Publishes by workers, to retry tiers and parking, by what came of each try.", "outcome", names(broker.Outcomes[:])),
+		perMessage: b.histogram("message_retries",
+			"Retries that a message had had when it was applied, refused or parked.", retriesBuckets),
+		sojourn: b.histogram("sojourn_seconds",
+			"Effect or refusal committed less the due instant, free of coordinated omission. Measured part only.", latencyBuckets),
+		service: b.histogram("service_seconds",
+			"Handler start to COMMIT, of effects and refusals. Measured part only.", latencyBuckets),
+	}
+}
+
+func reasons() []string {
+	all := retry.Reasons()
+	out := make([]string, len(all))
+	for i, r := range all {
+		out[i] = string(r)
+	}
+	return out
+}
+
+// Delivered implements event.WorkObserver.
+func (w *work) Delivered(e event.Delivered) { w.deliveries.at(strconv.FormatBool(e.Redelivered)).Inc() }
+
+// Handled implements event.WorkObserver.
+func (w *work) Handled(e event.Handled) {
+	w.handled.at(e.Result.String()).Inc()
+	if e.Result != event.Applied && e.Result != event.Refused {
+		return
+	}
+	w.perMessage.Observe(float64(e.Attempt - 1))
+	if e.Warmup {
+		return
+	}
+	w.service.Observe((e.Finished - e.Started).Seconds())
+	if e.Seq >= 0 { // a foreign message was not scheduled by this run
+		w.sojourn.Observe((e.Finished - e.Scheduled).Seconds())
+	}
+}
+
+// Retried implements event.WorkObserver.
+func (w *work) Retried(e event.Retried) { w.retries.at(e.Tier).Inc() }
+
+// Parked implements event.WorkObserver.
+func (w *work) Parked(e event.Parked) {
+	w.parked.at(e.Reason).Inc()
+	w.perMessage.Observe(float64(e.Attempt - 1))
+}
+
+// Released implements event.WorkObserver.
+func (w *work) Released(int64, time.Duration) { w.released.Inc() }
+
+// Acked implements event.WorkObserver.
+func (w *work) Acked(n int, _ time.Duration) { w.acks.Add(float64(max(n, 0))) }
+
+// Republished implements event.WorkObserver.
+func (w *work) Republished(outcome broker.Outcome, _ time.Duration) {
+	w.republished.at(outcome.String()).Inc()
+}

@@ -168,6 +168,13 @@ func refusal(code string) pgproto3.BackendMessage {
 func fakeServer(t *testing.T, answer pgproto3.BackendMessage) string {
 	t.Helper()
 	l := listen(t)
+	serve(t, l, func(conn net.Conn) { greet(conn, answer) })
+	return "postgres://u:hush@" + l.Addr().String() + "/d?sslmode=disable"
+}
+
+// serve handles one connection after another until the test ends.
+func serve(t *testing.T, l net.Listener, handle func(net.Conn)) {
+	t.Helper()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -176,11 +183,10 @@ func fakeServer(t *testing.T, answer pgproto3.BackendMessage) string {
 			if err != nil {
 				return
 			}
-			greet(conn, answer)
+			handle(conn)
 		}
 	}()
 	t.Cleanup(func() { _ = l.Close(); <-done })
-	return "postgres://u:hush@" + l.Addr().String() + "/d?sslmode=disable"
 }
 
 // greet plays one session until the client ends it.

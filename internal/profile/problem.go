@@ -29,7 +29,7 @@ func (p Problem) String() string {
 		b.WriteString(p.Path + ": ")
 	}
 	b.WriteString(p.Message)
-	return printable(b.String())
+	return Printable(b.String())
 }
 
 // Problems is everything that is wrong with a profile, sorted by position, as one error. It is never empty when it is
@@ -65,8 +65,8 @@ func shown(text string) string {
 	return fmt.Sprintf("%q", text)
 }
 
-// printable replaces what could move a terminal's cursor or hide text by its Go escape.
-func printable(s string) string {
+// Printable replaces what could move a terminal's cursor or hide text by its Go escape.
+func Printable(s string) string {
 	quoted := fmt.Sprintf("%q", s)
 	quoted = quoted[1 : len(quoted)-1]
 	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(quoted)

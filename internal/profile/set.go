@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Set is one setting from the command line. It wins over the file, and a later one wins over an earlier one.
@@ -33,6 +34,10 @@ func (s Set) words() string {
 // apply puts a setting into the tree, in front of defaults and rules, which judge it like any other value.
 func (d *decoder) apply(root *node, s Set) {
 	a := setter{d: d, set: s, at: place{file: s.words()}}
+	if !utf8.ValidString(s.Path) || !utf8.ValidString(s.Value) {
+		d.fail(a.at, "", "is not valid UTF-8")
+		return
+	}
 	a.into(root, reflect.TypeFor[Profile](), strings.Split(s.Path, "."), "")
 }
 
@@ -126,7 +131,7 @@ func (a *setter) child(n *node, key, path string) *node {
 // replace puts the setting's value in place of n.
 func (a *setter) replace(n *node, t reflect.Type, path string) {
 	if t.Kind() == reflect.String {
-		*n = node{kind: scalar, at: a.at, text: strings.ToValidUTF8(a.set.Value, "\uFFFD"), quoted: true}
+		*n = node{kind: scalar, at: a.at, text: a.set.Value, quoted: true}
 		return
 	}
 	value, problems := read(Source{Name: a.at.file, Data: []byte(a.set.Value)})

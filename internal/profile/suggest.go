@@ -2,9 +2,9 @@ package profile
 
 import "strings"
 
-// suggest returns the candidate nearest to a word, or "" when none is near: at most a third of its letters may differ,
+// Suggest returns the candidate nearest to a word, or "" when none is near: at most a third of its letters may differ,
 // and two in any case.
-func suggest(word string, candidates []string) string {
+func Suggest(word string, candidates []string) string {
 	const maxWord = 64 // longer words are no slips of the pen, and the distance is quadratic
 	if len(word) > maxWord {
 		return ""
@@ -20,7 +20,7 @@ func suggest(word string, candidates []string) string {
 
 // suggestKey returns advice for an unknown key below a path: a near key there, or the place where such a key lives.
 func suggestKey(path, name string, known []string) string {
-	if near := suggest(name, known); near != "" {
+	if near := Suggest(name, known); near != "" {
 		return `unknown key; did you mean "` + near + `"?`
 	}
 	for _, f := range table {

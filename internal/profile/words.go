@@ -13,7 +13,7 @@ func contains(choices []string, text string) bool { return slices.Contains(choic
 // choiceMessage says that a text is not one of the choices, and which was perhaps meant.
 func choiceMessage(text string, choices []string) string {
 	message := shown(text) + " is not one of " + strings.Join(choices, ", ")
-	if near := suggest(text, choices); near != "" {
+	if near := Suggest(text, choices); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return message

@@ -128,63 +128,66 @@ func gauges(m *metrics.Metrics) {
 	m.SetPoolWait(750 * ms)
 }
 
+// shown is what the series hold after run.
+var shown = []struct {
+	name   string
+	labels []string
+	want   float64
+}{
+	{"spillway_build_info", []string{"version", "1.2.3", "revision", "abc"}, 1},
+	{"spillway_arrivals_total", nil, 1},
+	{"spillway_shed_total", nil, 1},
+	{"spillway_publishes_total", []string{"write", "first"}, 1},
+	{"spillway_publishes_total", []string{"write", "again"}, 1},
+	{"spillway_publish_outcomes_total", []string{"outcome", "confirmed"}, 1},
+	{"spillway_publish_outcomes_total", []string{"outcome", "nacked"}, 1},
+	{"spillway_publish_outcomes_total", []string{"outcome", "unknown"}, 0},
+	{"spillway_schedule_lag_seconds", nil, 0.002},
+	{"spillway_confirm_latency_seconds", nil, 0.010},
+	{"spillway_acceptance_latency_seconds", nil, 0.060},
+	{"spillway_deliveries_total", []string{"redelivered", "true"}, 1},
+	{"spillway_deliveries_total", []string{"redelivered", "false"}, 1},
+	{"spillway_handled_total", []string{"result", "applied"}, 1},
+	{"spillway_handled_total", []string{"result", "transient"}, 1},
+	{"spillway_retries_total", []string{"tier", "5s"}, 1},
+	{"spillway_parked_total", []string{"reason", "attempts-exhausted"}, 1},
+	{"spillway_message_retries", nil, 2 + 4},
+	{"spillway_sojourn_seconds", nil, 0.3},
+	{"spillway_service_seconds", nil, 0.005},
+	{"spillway_released_total", nil, 1},
+	{"spillway_acks_total", nil, 4},
+	{"spillway_worker_publish_outcomes_total", []string{"outcome", "confirmed"}, 1},
+	{"spillway_reconnects_total", []string{"role", "producer"}, 1},
+	{"spillway_reconnects_total", []string{"role", "worker"}, 0},
+	{"spillway_consumer_cancels_total", nil, 1},
+	{"spillway_blocked_connections", []string{"role", "producer"}, 1},
+	{"spillway_blocked_seconds_total", []string{"role", "producer"}, 0.2 + 2*0.3},
+	{"spillway_breaker_state", []string{"state", "half-open"}, 1},
+	{"spillway_breaker_state", []string{"state", "closed"}, 0},
+	{"spillway_breaker_opens_total", nil, 3},
+	{"spillway_breaker_open_seconds_total", nil, 0.7 + 0.05},
+	{"spillway_in_flight_messages", nil, 11},
+	{"spillway_unacked_messages", nil, 12},
+	{"spillway_retry_debt_messages", nil, 13},
+	{"spillway_queue_ready_messages", []string{"queue", "work"}, 14},
+	{"spillway_queue_ready_messages", []string{"queue", "30s"}, 15},
+	{"spillway_oldest_age_seconds", []string{"place", "unsettled"}, 1.5},
+	{"spillway_oldest_age_seconds", []string{"place", "5m"}, 2.5},
+	{"spillway_phase", []string{"phase", "load"}, 1},
+	{"spillway_phase", []string{"phase", "drain"}, 0},
+	{"spillway_fault_active", []string{"kind", "postgres.stop"}, 1},
+	{"spillway_fault_active", []string{"kind", "workers.fail"}, 0},
+	{"spillway_pool_connections", []string{"state", "acquired"}, 3},
+	{"spillway_pool_connections", []string{"state", "idle"}, 2},
+	{"spillway_pool_limit_connections", nil, 8},
+	{"spillway_pool_wait_seconds_total", nil, 0.75},
+}
+
 func TestARunShowsInEverySeries(t *testing.T) {
 	t.Parallel()
 	m, reg := setup(t)
 	run(m)
-	for _, row := range []struct {
-		name   string
-		labels []string
-		want   float64
-	}{
-		{"spillway_build_info", []string{"version", "1.2.3", "revision", "abc"}, 1},
-		{"spillway_arrivals_total", nil, 1},
-		{"spillway_shed_total", nil, 1},
-		{"spillway_publishes_total", []string{"write", "first"}, 1},
-		{"spillway_publishes_total", []string{"write", "again"}, 1},
-		{"spillway_publish_outcomes_total", []string{"outcome", "confirmed"}, 1},
-		{"spillway_publish_outcomes_total", []string{"outcome", "nacked"}, 1},
-		{"spillway_publish_outcomes_total", []string{"outcome", "unknown"}, 0},
-		{"spillway_schedule_lag_seconds", nil, 0.002},
-		{"spillway_confirm_latency_seconds", nil, 0.010},
-		{"spillway_acceptance_latency_seconds", nil, 0.060},
-		{"spillway_deliveries_total", []string{"redelivered", "true"}, 1},
-		{"spillway_deliveries_total", []string{"redelivered", "false"}, 1},
-		{"spillway_handled_total", []string{"result", "applied"}, 1},
-		{"spillway_handled_total", []string{"result", "transient"}, 1},
-		{"spillway_retries_total", []string{"tier", "5s"}, 1},
-		{"spillway_parked_total", []string{"reason", "attempts-exhausted"}, 1},
-		{"spillway_message_retries", nil, 2 + 4},
-		{"spillway_sojourn_seconds", nil, 0.3},
-		{"spillway_service_seconds", nil, 0.005},
-		{"spillway_released_total", nil, 1},
-		{"spillway_acks_total", nil, 4},
-		{"spillway_worker_publish_outcomes_total", []string{"outcome", "confirmed"}, 1},
-		{"spillway_reconnects_total", []string{"role", "producer"}, 1},
-		{"spillway_reconnects_total", []string{"role", "worker"}, 0},
-		{"spillway_consumer_cancels_total", nil, 1},
-		{"spillway_blocked_connections", []string{"role", "producer"}, 1},
-		{"spillway_blocked_seconds_total", []string{"role", "producer"}, 0.2 + 2*0.3},
-		{"spillway_breaker_state", []string{"state", "half-open"}, 1},
-		{"spillway_breaker_state", []string{"state", "closed"}, 0},
-		{"spillway_breaker_opens_total", nil, 3},
-		{"spillway_breaker_open_seconds_total", nil, 0.7 + 0.05},
-		{"spillway_in_flight_messages", nil, 11},
-		{"spillway_unacked_messages", nil, 12},
-		{"spillway_retry_debt_messages", nil, 13},
-		{"spillway_queue_ready_messages", []string{"queue", "work"}, 14},
-		{"spillway_queue_ready_messages", []string{"queue", "30s"}, 15},
-		{"spillway_oldest_age_seconds", []string{"place", "unsettled"}, 1.5},
-		{"spillway_oldest_age_seconds", []string{"place", "5m"}, 2.5},
-		{"spillway_phase", []string{"phase", "load"}, 1},
-		{"spillway_phase", []string{"phase", "drain"}, 0},
-		{"spillway_fault_active", []string{"kind", "postgres.stop"}, 1},
-		{"spillway_fault_active", []string{"kind", "workers.fail"}, 0},
-		{"spillway_pool_connections", []string{"state", "acquired"}, 3},
-		{"spillway_pool_connections", []string{"state", "idle"}, 2},
-		{"spillway_pool_limit_connections", nil, 8},
-		{"spillway_pool_wait_seconds_total", nil, 0.75},
-	} {
+	for _, row := range shown {
 		labels := append([]string{"run_id", "run-1", "profile", "steady"}, row.labels...)
 		if got := value(t, reg, row.name, labels...); got < row.want-1e-9 || got > row.want+1e-9 {
 			t.Errorf("%s %v is %v, want %v", row.name, row.labels, got, row.want)

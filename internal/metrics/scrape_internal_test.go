@@ -67,7 +67,7 @@ func TestOnlyAFullAnswerToAGetIsAScrape(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			s := &Server{changed: make(chan struct{})}
-			s.count(row.handler).ServeHTTP(row.client, httptest.NewRequest(row.method, "/metrics", nil))
+			s.count(row.handler).ServeHTTP(row.client, httptest.NewRequestWithContext(t.Context(), row.method, "/metrics", nil))
 			if got := s.Scrapes(); got != row.want {
 				t.Errorf("%d scrapes, want %d", got, row.want)
 			}

@@ -37,17 +37,26 @@ func serve(t *testing.T, g prometheus.Gatherer, addr string) *metrics.Server {
 // request asks for a path over a connection of its own and returns status and body.
 func request(t *testing.T, s *metrics.Server, path string) (int, string) {
 	t.Helper()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Get("http://" + s.Addr() + path)
+	status, body, err := get(t.Context(), s, path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return status, body
+}
+
+func get(ctx context.Context, s *metrics.Server, path string) (status int, body string, err error) {
+	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Addr()+path, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(ask)
+	if err != nil {
+		return 0, "", err
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(body)
+	text, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(text), err
 }
 
 func scrape(t *testing.T, s *metrics.Server) string {
@@ -89,7 +98,8 @@ func TestATakenPortMovesOn(t *testing.T) {
 
 func TestWhenEveryPortNearIsTakenAnyWillDo(t *testing.T) {
 	t.Parallel()
-	last, err := net.Listen("tcp", "127.0.0.1:65535")
+	var config net.ListenConfig
+	last, err := config.Listen(t.Context(), "tcp", "127.0.0.1:65535")
 	if err == nil {
 		defer func() { _ = last.Close() }()
 	}
@@ -195,10 +205,9 @@ func TestCloseCutsAScrapeOffThatDoesNotEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	failed := make(chan error, 1)
 	go func() {
-		_, err := client.Get("http://" + s.Addr() + "/metrics")
+		_, _, err := get(t.Context(), s, "/metrics")
 		failed <- err
 	}()
 	<-h.entered

@@ -13,7 +13,6 @@ type poisson struct {
 	drawn, total int64
 	span         time.Duration
 	left         float64 // nanoseconds from the last instant to the end of the span
-	last         time.Duration
 	source       *rand.PCG
 }
 
@@ -55,11 +54,9 @@ func (p *poisson) Next() (time.Duration, bool) {
 	remaining := float64(p.total - p.drawn)
 	p.left *= math.Exp(math.Log(p.uniform()) / remaining)
 	p.drawn++
-	// The smallest left may be lost beside the span, which would put an arrival on its end, outside; and rounding must
-	// never put one before its predecessor.
-	due := min(time.Duration(float64(p.span)-p.left), p.span-1)
-	p.last = max(p.last, due)
-	return p.last, true
+	// left never grows, so the instants never go back. One too small to show beside the span would put its arrival on
+	// the end of the span, which is outside.
+	return min(time.Duration(float64(p.span)-p.left), p.span-1), true
 }
 
 // uniform returns a number in (0, 1]: a zero would put every later arrival on the end of the span.

@@ -120,6 +120,7 @@ func (m *model) settle() {
 }
 
 func play(t *testing.T, ops []byte) {
+	t.Helper()
 	m := &model{t: t, gen: 1, b: breaker.New(breaker.Settings{
 		FailureRatio: 0.3, Window: 2 * time.Second, MinSamples: 3, OpenFor: 500 * time.Millisecond, Probes: modelProbes,
 	})}

@@ -2,6 +2,7 @@ package rabbit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -126,6 +127,28 @@ func (a *Admin) VerifyPassive(ctx context.Context, p *topology.Plan) error {
 		}
 	}
 	return nil
+}
+
+// Missing returns the part of the plan's exchanges and queues that does not exist.
+func (a *Admin) Missing(ctx context.Context, p *topology.Plan) (topology.Plan, error) {
+	var missing topology.Plan
+	for _, e := range p.Exchanges {
+		err := a.VerifyPassive(ctx, &topology.Plan{Exchanges: []topology.Exchange{e}})
+		if errors.Is(err, ErrNotFound) {
+			missing.Exchanges = append(missing.Exchanges, e)
+		} else if err != nil {
+			return topology.Plan{}, err
+		}
+	}
+	for _, q := range p.Queues {
+		_, err := a.Depth(ctx, q.Name)
+		if errors.Is(err, ErrNotFound) {
+			missing.Queues = append(missing.Queues, q)
+		} else if err != nil {
+			return topology.Plan{}, err
+		}
+	}
+	return missing, nil
 }
 
 // Delete removes the plan's queues and exchanges. What does not exist is no error.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -92,15 +93,16 @@ func unreachable(e endpoint, err error) error {
 	return fmt.Errorf("%w at %s (%w): check the address, that RabbitMQ runs there, and the firewall between", broker.ErrUnreachable, e, err)
 }
 
-// loginError tells a refusal from a broken connection. RabbitMQ (3.10 to 4.3) refuses a wrong password by an orderly end
-// of the stream, since the library does not announce that it understands the refusal; the library then reports
-// ErrCredentials for whatever ended the stream, so the wire's own error decides. It refuses a virtual host with code 530.
+// loginError tells a refusal from a broken connection. RabbitMQ (3.10 to 4.3) refuses a virtual host with code 530. A
+// wrong password it refuses by ending the stream, after 3 s, since the library does not announce that it understands a
+// refusal; the library then reports ErrCredentials for whatever ended the stream, so the wire's own error decides. A
+// broker that dies in that very moment looks the same.
 func loginError(e endpoint, err, lost error) error {
 	var reply *amqp.Error
 	switch {
 	case errors.As(err, &reply) && reply.Server && (reply.Code == amqp.AccessRefused || reply.Code == amqp.NotAllowed):
 		return fmt.Errorf("%w at %s (%s): check user, password and virtual host, and the user's right to it", broker.ErrLoginRefused, e, reply.Reason)
-	case errors.Is(err, amqp.ErrCredentials) && (lost == nil || errors.Is(lost, io.EOF)):
+	case errors.Is(err, amqp.ErrCredentials) && (errors.Is(lost, io.EOF) || errors.Is(lost, syscall.ECONNRESET)):
 		return fmt.Errorf("%w at %s: check user and password; the user guest may log in from the broker's own machine only", broker.ErrLoginRefused, e)
 	default:
 		return unreachable(e, err)

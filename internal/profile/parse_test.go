@@ -194,7 +194,7 @@ var mistakes = []struct{ name, yaml, want string }{
 	{"a second document", sound + "---\nname: b\n", "p.yaml:3:1: a profile is one document"},
 	{"text that is no YAML", "name: [a\n", "is not valid YAML"},
 	{"bytes that are no text", "name: a\nx: \xff\n", "p.yaml:2:4: is not valid UTF-8"},
-	{"a file above 1 MiB", strings.Repeat("#", maxBytes+1), "is 1048577 bytes long"},
+	{"a file above 1 MiB", strings.Repeat("#", maxBytes+1), "is longer than 1048576 bytes"},
 	{"brackets without end", strings.Repeat("[", 1000), "is nested too deep"},
 	{"dashes without end", strings.Repeat("- ", 1000), "is nested too deep"},
 	{"colons without end", strings.Repeat("a: ", 1000), "is nested too deep"},

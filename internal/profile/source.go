@@ -45,7 +45,7 @@ func Parse(source Source, sets []Set, checks ...Check) (*Profile, error) {
 func read(source Source) (*node, Problems) {
 	at := Problem{File: source.Name, Line: 1, Column: 1}
 	if len(source.Data) > maxBytes {
-		at.Message = fmt.Sprintf("is %d bytes long; a profile has at most %d", len(source.Data), maxBytes)
+		at.Message = fmt.Sprintf("is longer than %d bytes, which is more than a profile can have", maxBytes)
 		return nil, Problems{at}
 	}
 	if !utf8.Valid(source.Data) {

@@ -36,6 +36,13 @@ type Config struct {
 	Factory    *publish.Factory
 	Observer   event.LoadObserver
 	Links      event.LinkObserver
+	Lag        Lag
+}
+
+// Lag hears, for every arrival, how long after its due instant it was handed to its publisher: the generator's own health,
+// which no broker can spoil. It must be safe for concurrent use.
+type Lag interface {
+	Record(time.Duration)
 }
 
 // Generator offers the load of one run.
@@ -44,6 +51,8 @@ type Generator struct {
 	publishers []*publish.Publisher
 	stopOnce   sync.Once
 	stopped    chan struct{}
+	walkers    sync.WaitGroup
+	walked     chan struct{}
 }
 
 // New returns a generator, or an error for an unknown kind of arrivals.
@@ -51,7 +60,7 @@ func New(cfg Config) (*Generator, error) {
 	if _, err := cfg.process(); err != nil {
 		return nil, err
 	}
-	g := &Generator{cfg: cfg, stopped: make(chan struct{})}
+	g := &Generator{cfg: cfg, stopped: make(chan struct{}), walked: make(chan struct{})}
 	for i := range cfg.Publishers {
 		g.publishers = append(g.publishers, publish.New(publish.Config{
 			Name: fmt.Sprintf("spillway-producer-%d", i), Driver: cfg.Driver, Base: cfg.Base, Factory: cfg.Factory,
@@ -70,12 +79,18 @@ func (c *Config) process() (arrival.Process, error) {
 // is the gentle one.
 func (g *Generator) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
+	g.walkers.Add(len(g.publishers))
 	for i, p := range g.publishers {
 		group.Go(func() error { return g.walk(ctx, i, p) })
 		group.Go(func() error { return p.Run(ctx) })
 	}
+	g.walkers.Wait()
+	close(g.walked)
 	return group.Wait()
 }
+
+// Walked is closed when no more arrivals come: the schedule is over, or the offering was stopped.
+func (g *Generator) Walked() <-chan struct{} { return g.walked }
 
 // Stop ends the offering; what was offered so far is still taken to its last outcome. It may be called at any time, more
 // than once.
@@ -84,6 +99,7 @@ func (g *Generator) Stop() { g.stopOnce.Do(func() { close(g.stopped) }) }
 // walk goes through the schedule and hands every arrival of publisher own to it: each takes every n-th, so their phases
 // are spread evenly.
 func (g *Generator) walk(ctx context.Context, own int, p *publish.Publisher) error {
+	defer g.walkers.Done()
 	defer p.Finish()
 	process, err := g.cfg.process()
 	if err != nil {
@@ -103,6 +119,7 @@ func (g *Generator) walk(ctx context.Context, own int, p *publish.Publisher) err
 		if !pacer.until(ctx, due) {
 			return nil
 		}
+		g.cfg.Lag.Record(g.cfg.Base.Now() - due)
 		p.Offer(publish.Arrival{Seq: seq, Scheduled: due, Warmup: due < g.cfg.Start+g.cfg.Warmup})
 	}
 }

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ type signals struct {
 	reconnects   atomic.Int64
 	cancels      atomic.Int64
 	transient    atomic.Int64 // attempts that failed with a transient error
+	returns      atomic.Int64 // deliveries with an attempt above 1
 	breakerOpens atomic.Int64
 
 	mu           sync.Mutex // guards all below
@@ -23,10 +25,19 @@ type signals struct {
 	breaker      stopwatch // open or half-open
 	breakerState string
 	reasons      map[string]int64
+	keepParked   bool // whether parked is kept: only a parking lot that lets messages expire needs it
+	parked       []parked
 }
 
-func newSignals() *signals {
-	return &signals{blockedLinks: map[string]bool{}, breakerState: "closed", reasons: map[string]int64{}}
+type parked struct {
+	seq int64
+	at  time.Duration
+}
+
+func newSignals(keepParked bool) *signals {
+	return &signals{
+		blockedLinks: map[string]bool{}, breakerState: "closed", reasons: map[string]int64{}, keepParked: keepParked,
+	}
 }
 
 // stopwatch sums the time during which something holds.
@@ -89,15 +100,55 @@ func (s *signals) Handled(e event.Handled) {
 	}
 }
 
+// Delivered implements event.WorkObserver.
+func (s *signals) Delivered(e event.Delivered) {
+	if e.Attempt > 1 {
+		s.returns.Add(1)
+	}
+}
+
 // Parked implements event.WorkObserver.
 func (s *signals) Parked(e event.Parked) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reasons[e.Reason]++
+	if s.keepParked {
+		s.parked = append(s.parked, parked{e.Seq, e.At})
+	}
 }
 
 func (s *signals) breakerNow() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.breakerState
+}
+
+// blockedFor returns for how long a producing link was blocked so far.
+func (s *signals) blockedFor(now time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.blocked.sum(now)
+}
+
+// breakerOpenFor returns for how long the breaker was not closed so far.
+func (s *signals) breakerOpenFor(now time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.breaker.sum(now)
+}
+
+// parkedBy returns the parked messages by reason, as the workers told.
+func (s *signals) parkedBy() map[string]int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.reasons)
+}
+
+// eachParked calls f for every message that was parked, when these are kept.
+func (s *signals) eachParked(f func(seq int64, at time.Duration)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.parked {
+		f(p.seq, p.at)
+	}
 }

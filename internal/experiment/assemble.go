@@ -1,0 +1,210 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"spillway/internal/event"
+	"spillway/internal/fault"
+	"spillway/internal/latency"
+	"spillway/internal/ledger"
+	"spillway/internal/metrics"
+	"spillway/internal/postgres"
+	"spillway/internal/probe"
+	"spillway/internal/profile"
+	"spillway/internal/storm"
+	"spillway/internal/timebase"
+	"spillway/loadgen"
+	"spillway/loadgen/publish"
+	"spillway/workers"
+	"spillway/workers/breaker"
+	"spillway/workers/inbox"
+	"spillway/workers/retry"
+	"spillway/workers/service"
+)
+
+// assemble makes and joins the parts of the run. Nothing is connected yet; the time base starts here.
+func (r *run) assemble() error {
+	r.base = timebase.New()
+	r.ledger = ledger.New(r.tierNames())
+	r.latencies, r.lag = latency.NewSet(), latency.NewRecorder("pacer_lag")
+	r.storm = storm.NewRecorder(storm.BinWidth(r.plan.ShortestTier()))
+	r.signals = newSignals(r.o.Profile.Topology.ParkingRetention > 0)
+	if err := r.serveMetrics(); err != nil {
+		return err
+	}
+	var err error
+	if r.logs, err = r.latencies.OpenLogs(filepath.Join(r.o.Dir, "latency"), r.base.Start()); err != nil {
+		return err
+	}
+	if r.service, err = r.newService(); err != nil {
+		return err
+	}
+	if r.generator, err = r.newGenerator(); err != nil {
+		return err
+	}
+	r.timeline = fault.NewTimeline(r.base, r.faults(), r.faultChanged)
+	if err := r.timeline.Available(); err != nil {
+		return environment("%w", err)
+	}
+	if r.watch, err = newWatch(r); err != nil {
+		return err
+	}
+	r.probe = probe.New(probe.Config{Base: r.base, View: r.ledger.View, Depths: r.readyDepths, Listen: r.watch})
+	return nil
+}
+
+func (r *run) tierNames() []string {
+	names := make([]string, len(r.plan.Tiers))
+	for i, t := range r.plan.Tiers {
+		names[i] = t.Name
+	}
+	return names
+}
+
+func (r *run) serveMetrics() error {
+	registry := prometheus.NewRegistry()
+	var kinds []string
+	for _, k := range profile.FaultKinds() {
+		kinds = append(kinds, k.Name)
+	}
+	var err error
+	r.metrics, err = metrics.New(registry, metrics.Options{
+		RunID: r.o.RunID, Profile: r.o.Profile.Name, Version: r.o.Version, Revision: r.o.Revision,
+		Tiers: r.tierNames(), Faults: kinds,
+	})
+	if err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	if r.server, err = metrics.Serve(context.Background(), registry, r.o.MetricsAddr); err != nil {
+		return environment("metrics: %w", err)
+	}
+	r.say("metrics: http://%s/metrics", r.server.Addr())
+	return r.announceTarget()
+}
+
+func (r *run) loadObserver() event.LoadObserver {
+	return event.Load{r.ledger, r.latencies, r.storm, r.metrics}
+}
+
+func (r *run) workObserver() event.WorkObserver {
+	return event.Work{r.ledger, r.latencies, r.storm, r.signals, r.metrics}
+}
+
+func (r *run) newGenerator() (*loadgen.Generator, error) {
+	l := &r.o.Profile.Load
+	return loadgen.New(loadgen.Config{
+		Base: r.base, Start: leadTime, Warmup: l.Warmup, Span: l.Warmup + l.Duration, Rate: l.Rate, Arrivals: l.Arrivals,
+		Seed: r.seed, Publishers: l.Publishers, Window: l.ConfirmWindow, ShedAfter: l.ShedAfter, Driver: r.broker.Driver(),
+		Factory: r.factory(), Observer: r.loadObserver(), Links: event.Links{r.signals, r.metrics},
+		Lag: r.lag,
+	})
+}
+
+func (r *run) factory() *publish.Factory {
+	l := &r.o.Profile.Load
+	f := &publish.Factory{
+		Base: r.base, Run: r.o.RunID, Seed: r.seed, Exchange: r.plan.Orders, Size: l.Size, CountMin: l.CountMin, CountMax: l.CountMax,
+	}
+	for i := range l.SKUs {
+		f.SKUs = append(f.SKUs, postgres.SKU(i))
+	}
+	for _, b := range l.Bad {
+		f.Bad = append(f.Bad, publish.Bad{Kind: b.Kind, Share: b.Share})
+	}
+	return f
+}
+
+func (r *run) newService() (*workers.Service, error) {
+	w := &r.o.Profile.Workers
+	s := &w.Service
+	times, err := service.NewTime(s.Distribution, s.Mean, s.Min, s.Max, s.Sigma, r.seed)
+	if err != nil {
+		return nil, fmt.Errorf("service time: %w", err)
+	}
+	box, err := inbox.New(r.o.Profile.Inbox.Strategy, r.db.Pool())
+	if err != nil {
+		return nil, err
+	}
+	r.failing = workers.NewFailing(shares(w.Fail), r.seed)
+	return workers.New(workers.Config{
+		Base: r.base, Driver: r.broker.Driver(), Version: r.o.Version, MeasureFrom: leadTime + r.o.Profile.Load.Warmup, Seed: r.seed,
+		Queue: r.plan.Work, Workers: w.Count, Prefetch: w.Prefetch, Concurrency: w.Concurrency, AckBatch: w.AckBatch,
+		AckInterval: w.AckInterval, HandlerTimeout: w.HandlerTimeout, RetryPublishTimeout: w.RetryPublishTimeout,
+		RateLimit: w.RateLimit, Breaker: breakerSettings(w.Breaker), Inbox: box, ServiceTime: times, Failing: r.failing,
+		Budget: r.budget(), Park: parkVia(r.o.Profile.Topology.ParkVia),
+		Routes:   workers.Routes{RetryExchange: r.plan.Retry, ParkingExchange: r.plan.DeadLetter, ParkingKey: r.plan.ParkingKey},
+		Observer: r.workObserver(), Links: event.Links{r.signals, r.metrics}, Breakers: event.Breakers{r.signals, r.metrics},
+	}), nil
+}
+
+func parkVia(way string) workers.Park {
+	if way == "reject" {
+		return workers.ParkByReject
+	}
+	return workers.ParkByPublish
+}
+
+func breakerSettings(b profile.Breaker) *breaker.Settings {
+	if !b.Enabled {
+		return nil
+	}
+	return &breaker.Settings{
+		FailureRatio: b.FailureRatio, Window: b.Window, MinSamples: b.MinSamples, OpenFor: b.OpenFor, Probes: b.HalfOpenProbes,
+	}
+}
+
+func shares(f profile.Fail) service.Shares {
+	return service.Shares{Transient: f.Transient, Permanent: f.Permanent, Refused: f.Refused, Unknown: f.Unknown}
+}
+
+func (r *run) budget() *retry.Budget {
+	b := &retry.Budget{
+		Attempts: r.o.Profile.Retry.Attempts, UnknownAttempts: r.o.Profile.Retry.UnknownAttempts, MaxAge: r.o.Profile.Retry.MaxAge,
+	}
+	for _, t := range r.plan.Tiers {
+		tier := retry.Tier{Name: t.Name}
+		for _, q := range t.Queues {
+			tier.Routes = append(tier.Routes, retry.Route{Key: q.RoutingKey, Delay: q.Delay})
+		}
+		b.Tiers = append(b.Tiers, tier)
+	}
+	return b
+}
+
+// faults places the profile's faults on the run's time base: their times count from the start of the measured load.
+func (r *run) faults() []fault.Entry {
+	var entries []fault.Entry
+	for _, f := range r.o.Profile.Faults {
+		entries = append(entries, fault.Entry{
+			Fault: r.fault(f), From: leadTime + r.o.Profile.Load.Warmup + f.From, For: f.For,
+		})
+	}
+	return entries
+}
+
+func (r *run) fault(f profile.Fault) fault.Fault {
+	switch f.Kind {
+	case fault.KindPostgresStop:
+		return &fault.PostgresStop{Control: r.o.Servers.Control, Ping: r.db.Ping, Failures: r.signals.transient.Load}
+	default: // the profile knows no other kind
+		window := shares(f.Fail)
+		return &fault.WorkersFail{
+			Open: func() { r.failing.Open(window) }, Close: r.failing.Close, Simulated: r.failing.Simulated,
+		}
+	}
+}
+
+func (r *run) faultChanged(kind string, active bool, at time.Duration) {
+	r.metrics.SetFault(kind, active)
+	r.watch.fault(kind, active)
+	if active {
+		r.say("fault: %s begins at %.1fs", kind, at.Seconds())
+		return
+	}
+	r.say("fault: %s healed at %.1fs", kind, at.Seconds())
+}

@@ -1,0 +1,108 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"spillway/internal/broker"
+	"spillway/internal/ledger"
+	"spillway/internal/postgres"
+)
+
+// auditTimeout bounds the reading of the truth. Ten million messages take about a minute from the database.
+const auditTimeout = 5 * time.Minute
+
+// audit reads what the servers really hold and makes the account of it. It runs after every worker has stopped and before
+// anything is removed, also after an interruption.
+func (r *run) audit() error {
+	r.watch.enter(PhaseAudit)
+	start := r.base.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
+	defer cancel()
+	truth := ledger.NewTruth(r.ledger.Span())
+	r.readDatabase(ctx, truth)
+	r.readBroker(ctx, truth)
+	for _, what := range r.broker.NotAudited() {
+		truth.Unaudited(what)
+	}
+	r.account = r.ledger.Account(truth)
+	r.phases = append(r.phases, phase{PhaseAudit, start, r.base.Now()})
+	return nil
+}
+
+// readDatabase reads claims, then effects: an effect that commits between the two shows as one whose claim was not seen,
+// never as a claim without its effect.
+func (r *run) readDatabase(ctx context.Context, truth *ledger.Truth) {
+	err := r.awaitDatabase(ctx)
+	if err == nil {
+		err = r.db.Claims(ctx, func(seq int64, _ int) error {
+			truth.Claimed(seq)
+			return nil
+		})
+	}
+	if err == nil {
+		err = r.db.Effects(ctx, func(e postgres.EffectRow) error {
+			truth.Effects(e.Seq, int64(e.Applied), int64(e.Refused))
+			return nil
+		})
+	}
+	if err != nil {
+		truth.Unaudited(fmt.Sprintf("the database: %v", err))
+	}
+}
+
+// databaseTimeout bounds the wait for a database that was just healed, or is being healed by others.
+const databaseTimeout = 30 * time.Second
+
+func (r *run) awaitDatabase(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
+	defer cancel()
+	for {
+		err := r.db.Ping(ctx)
+		if err == nil || !broker.Wait(ctx, drainPoll) {
+			return err
+		}
+	}
+}
+
+// readBroker reads the ids lying in every queue. Queues are read together, since an expiring retry moves meanwhile.
+func (r *run) readBroker(ctx context.Context, truth *ledger.Truth) {
+	lying, err := r.broker.Admin().ReadAll(ctx, r.plan.QueueNames())
+	if err != nil {
+		truth.Unaudited(fmt.Sprintf("the queues: %v", err))
+		return
+	}
+	for queue, messages := range lying {
+		where := r.placeOf(queue)
+		for _, m := range messages {
+			truth.Lying(m.Seq, where)
+		}
+	}
+	r.noteExpirable(truth)
+}
+
+func (r *run) placeOf(queue string) ledger.Place {
+	switch queue {
+	case r.plan.Work:
+		return ledger.InWork
+	case r.plan.Parking:
+		return ledger.InParking
+	default:
+		return ledger.InTier
+	}
+}
+
+// noteExpirable tells which parked messages the parking lot may have let go: those parked longer ago than its retention.
+func (r *run) noteExpirable(truth *ledger.Truth) {
+	retention := r.o.Profile.Topology.ParkingRetention
+	if retention == 0 {
+		return
+	}
+	before := r.base.Now() - retention
+	r.signals.eachParked(func(seq int64, at time.Duration) {
+		if at <= before {
+			truth.Expirable(seq)
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package experiment
+
+import (
+	"context"
+	"runtime"
+	"runtime/metrics"
+	"sync"
+	"syscall"
+	"time"
+
+	"spillway/internal/broker"
+	"spillway/internal/ledger"
+	"spillway/internal/postgres"
+)
+
+// measured is what is taken at both ends of the measured load, so that rates are over exactly it.
+type measured struct {
+	mu         sync.Mutex // guards all; follow writes, the result reads after it returned
+	start, end reading
+	done       bool
+}
+
+// reading is one look at everything that only has totals.
+type reading struct {
+	taken    bool
+	at       time.Duration
+	counts   ledger.Counts
+	database postgres.Statistics
+	known    bool // of database
+}
+
+// follow takes the readings when their time comes.
+func (m *measured) follow(ctx context.Context, r *run) {
+	loadStart := leadTime + r.o.Profile.Load.Warmup
+	if broker.Wait(ctx, loadStart-r.base.Now()) {
+		m.set(&m.start, r.read(ctx))
+	}
+	select {
+	case <-r.generator.Walked():
+		m.set(&m.end, r.read(ctx))
+	case <-ctx.Done():
+	}
+}
+
+func (m *measured) set(which *reading, to reading) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	*which = to
+}
+
+// span returns both readings; false when the load did not get that far.
+func (m *measured) span() (start, end reading, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.start, m.end, m.start.taken && m.end.taken && m.end.at > m.start.at
+}
+
+// statisticsTimeout bounds one look at the database's statistics: during a fault it may be away.
+const statisticsTimeout = 2 * time.Second
+
+func (r *run) read(ctx context.Context) reading {
+	out := reading{taken: true, at: r.base.Now(), counts: r.ledger.Counts()}
+	ctx, cancel := context.WithTimeout(ctx, statisticsTimeout)
+	defer cancel()
+	statistics, err := r.db.Stats(ctx)
+	out.database, out.known = statistics, err == nil
+	return out
+}
+
+// usage is what this process took from the machine since it was begun.
+type usage struct {
+	cpu   time.Duration
+	pause time.Duration
+	rss   int64
+}
+
+// used returns this process's own totals so far.
+func used() usage {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return usage{}
+	}
+	cpu := time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return usage{cpu: cpu, pause: longestPause(), rss: maxRSS(u.Maxrss)}
+}
+
+// maxRSS turns the kernel's unit into bytes: Linux counts kibibytes, Darwin bytes.
+func maxRSS(v int64) int64 {
+	if runtime.GOOS == "darwin" {
+		return v
+	}
+	return v * 1024
+}
+
+// pauses is the runtime's histogram of stop-the-world pauses for garbage collection, since the process started.
+const pauses = "/sched/pauses/total/gc:seconds"
+
+// longestPause returns the upper edge of the highest bucket that holds a pause.
+func longestPause() time.Duration {
+	sample := []metrics.Sample{{Name: pauses}}
+	metrics.Read(sample)
+	if sample[0].Value.Kind() != metrics.KindFloat64Histogram {
+		return 0
+	}
+	h := sample[0].Value.Float64Histogram()
+	for i := len(h.Counts) - 1; i >= 0; i-- {
+		if h.Counts[i] > 0 {
+			return time.Duration(min(h.Buckets[i+1], h.Buckets[i]*2) * float64(time.Second))
+		}
+	}
+	return 0
+}

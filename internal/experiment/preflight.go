@@ -1,0 +1,100 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"spillway/internal/broker/rabbit"
+	"spillway/internal/postgres"
+	"spillway/internal/topology"
+)
+
+// schemaPrefix starts the name of every schema of a run, so that leftovers are found.
+const schemaPrefix = "spillway_"
+
+// connsBesideHandlers are the pool's connections beyond one for each handler: statistics, audit and the fault's ping.
+const connsBesideHandlers = 3
+
+// preflight finds everything that would keep the run from its load, before anything is made on a server.
+func (r *run) preflight(ctx context.Context) error {
+	if err := r.makeDir(); err != nil {
+		return err
+	}
+	if err := r.reach(ctx); err != nil {
+		return err
+	}
+	plan, err := topology.Build(r.topologySettings())
+	if err != nil {
+		return fmt.Errorf("topology: %w", err)
+	}
+	r.plan = plan
+	return nil
+}
+
+// reach connects to both servers, so that what is wrong with them is said in one sentence before anything is made.
+func (r *run) reach(ctx context.Context) error {
+	driver, err := rabbit.New(r.o.Servers.Broker)
+	if err != nil {
+		return environment("broker: %w", err)
+	}
+	r.admin = driver
+	if r.o.Servers.Management.URL != "" {
+		if r.management, err = rabbit.NewManagement(r.o.Servers.Management); err != nil {
+			return environment("%w", err)
+		}
+	}
+	if err := r.checkHosts(); err != nil {
+		return err
+	}
+	if r.product, r.brokerAt, err = driver.Server(ctx); err != nil {
+		return environment("broker: %w", err)
+	}
+	r.db, err = postgres.Open(ctx, postgres.Config{
+		URI: r.o.Servers.Postgres, Schema: schemaPrefix + r.o.RunID,
+		MaxConns:        r.o.Profile.Workers.Count*r.o.Profile.Workers.Concurrency + connsBesideHandlers,
+		ApplicationName: "spillway",
+	})
+	if err != nil {
+		return environment("database: %w", err)
+	}
+	return nil
+}
+
+// checkHosts refuses to load a machine that was not named on purpose.
+func (r *run) checkHosts() error {
+	hosts := r.admin.Hosts()
+	if r.management != nil {
+		hosts = append(hosts, r.management.Host())
+	}
+	database, err := postgres.Hosts(r.o.Servers.Postgres)
+	if err != nil {
+		return environment("database: %w", err)
+	}
+	for _, host := range append(hosts, database...) {
+		if !rabbit.IsLoopback(host) && !slices.Contains(r.o.AllowHosts, host) {
+			return environment("host %q is not on this machine; a load test can stop a server that others use: "+
+				"give --allow-host %s if you mean it", host, host)
+		}
+	}
+	return nil
+}
+
+func (r *run) topologySettings() topology.Settings {
+	t := &r.o.Profile.Topology
+	major, _, _ := rabbit.MajorMinor(r.brokerAt)
+	return topology.Settings{
+		Prefix: r.prefix(), Strategy: t.DeadLetterStrategy, DeliveryLimit: t.DeliveryLimit, DeliveryLimitTo: t.DeliveryLimitTo,
+		MaxLength: t.MaxLength, ReturnVia: t.ReturnVia, ParkVia: t.ParkVia, ParkingRetention: t.ParkingRetention,
+		Tiers: t.Tiers, Jitter: t.Jitter, TimeScale: t.TimeScale, Declare: t.Declare, BrokerMajor: major,
+	}
+}
+
+// prefix returns what the names start with: with isolation by prefix and none given, the run's own.
+func (r *run) prefix() string {
+	t := &r.o.Profile.Topology
+	if t.Isolation == "prefix" && t.Prefix == "" {
+		return "spillway-" + r.o.RunID
+	}
+	return t.Prefix
+}

@@ -1,0 +1,42 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+
+	"spillway/internal/broker/rabbit"
+	"spillway/internal/postgres"
+)
+
+// provision makes the run's vhost, topology and schema. After an error nothing of it is left.
+func (r *run) provision(ctx context.Context) error {
+	t, inbox := &r.o.Profile.Topology, &r.o.Profile.Inbox
+	r.say("provision: topology (isolation %s, settings by %s) and schema %s", t.Isolation, t.Declare, r.db.Schema())
+	var err error
+	r.broker, err = rabbit.Provision(ctx, rabbit.ProvisionOptions{
+		Isolation: t.Isolation, Declare: t.Declare, Management: t.Management, RunID: r.o.RunID, Plan: r.plan,
+		Driver: r.admin, Client: r.management,
+	})
+	if err != nil {
+		return environment("broker: %w", err)
+	}
+	err = r.db.Provision(ctx, postgres.Settings{SKUs: r.o.Profile.Load.SKUs, InitialStock: inbox.InitialStock})
+	if err != nil {
+		return errors.Join(environment("database: %w", err), r.clean(true))
+	}
+	return nil
+}
+
+// readyDepths asks the broker for the ready messages of every queue. Passive declares are exact at once, where the
+// management API's statistics are seconds old.
+func (r *run) readyDepths(ctx context.Context) (map[string]int, error) {
+	ready := make(map[string]int, len(r.plan.Queues))
+	for _, name := range r.plan.QueueNames() {
+		depth, err := r.broker.Admin().Depth(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		ready[name] = depth.Ready
+	}
+	return ready, nil
+}

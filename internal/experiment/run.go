@@ -1,0 +1,173 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"spillway/internal/broker/rabbit"
+	"spillway/internal/fault"
+	"spillway/internal/latency"
+	"spillway/internal/ledger"
+	"spillway/internal/metrics"
+	"spillway/internal/postgres"
+	"spillway/internal/probe"
+	"spillway/internal/result"
+	"spillway/internal/storm"
+	"spillway/internal/timebase"
+	"spillway/internal/topology"
+	"spillway/loadgen"
+	"spillway/workers"
+)
+
+// run is one experiment under way. Its fields are filled from top to bottom as the protocol goes on, by one goroutine;
+// the parts below them synchronise themselves.
+type run struct {
+	o    Options
+	seed uint64
+
+	// preflight
+	admin      *rabbit.Driver
+	management *rabbit.Management // nil without
+	product    string
+	brokerAt   string // version
+	plan       *topology.Plan
+
+	// provision
+	broker *rabbit.Provisioned
+	db     *postgres.DB
+
+	// measure
+	base      *timebase.Base
+	ledger    *ledger.Ledger
+	latencies *latency.Set
+	lag       *latency.Recorder // of the generator itself
+	logs      *latency.Logs
+	storm     *storm.Recorder
+	signals   *signals
+	metrics   *metrics.Metrics
+	server    *metrics.Server
+	failing   *workers.Failing
+	generator *loadgen.Generator
+	service   *workers.Service
+	probe     *probe.Probe
+	timeline  *fault.Timeline
+	watch     *watch
+
+	// record
+	startedAt    time.Time
+	phases       []phase
+	measured     measured
+	before       usage         // at the start of the run
+	steal        cpuTimes      // the same, of the machine
+	offeredUntil time.Duration // when the offering ended
+	drained      bool
+	interrupted  bool
+	outOfTime    bool
+	account      ledger.Account
+}
+
+// Run carries out one experiment and returns its result, which is also written to the run's folder. An error means that
+// there is no result: it wraps ErrEnvironment when nothing could be started, and is internal otherwise.
+func Run(ctx context.Context, o Options) (*result.Result, error) {
+	r := &run{o: o, seed: seedOf(o.Profile.Seed), startedAt: time.Now(), before: used(), steal: readCPU()}
+	if err := r.preflight(ctx); err != nil {
+		return nil, err
+	}
+	defer r.close()
+	if err := r.provision(ctx); err != nil {
+		return nil, err
+	}
+	res, err := r.measure(ctx)
+	if cleanErr := r.clean(err == nil && res.Verdict == result.Pass); cleanErr != nil && err == nil {
+		fmt.Fprintf(o.Log, "clean up: %v\n", cleanErr)
+	}
+	return res, err
+}
+
+// measure is the protocol from the first connection of a worker to the saved result.
+func (r *run) measure(ctx context.Context) (*result.Result, error) {
+	if err := r.assemble(); err != nil {
+		return nil, err
+	}
+	if err := r.carryOut(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.audit(); err != nil {
+		return nil, err
+	}
+	res, err := r.result()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.save(res); err != nil {
+		return nil, err
+	}
+	r.lastScrape()
+	return res, nil
+}
+
+func seedOf(given uint64) uint64 {
+	if given != 0 {
+		return given
+	}
+	return uint64(time.Now().UnixNano())
+}
+
+func environment(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrEnvironment, fmt.Errorf(format, args...))
+}
+
+func (r *run) say(format string, args ...any) {
+	fmt.Fprintf(r.o.Log, format+"\n", args...)
+}
+
+// close lets go of what the run holds in this process. It is safe at any point of the protocol.
+func (r *run) close() {
+	if r.server != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		_ = r.server.Close(ctx) // by force when the bound is over
+	}
+	if r.broker != nil {
+		r.broker.Close()
+	}
+	if r.db != nil {
+		r.db.Close()
+	}
+	if r.management != nil {
+		r.management.Close()
+	}
+}
+
+// closeTimeout bounds each step of letting go.
+const closeTimeout = 5 * time.Second
+
+// cleanTimeout bounds the removal of a run's vhost and schema.
+const cleanTimeout = 30 * time.Second
+
+// clean removes what the run made on the servers. After a run that did not pass they stay, for a look, and the caller is
+// told where.
+func (r *run) clean(passed bool) error {
+	if r.o.Keep || !passed {
+		r.say("kept: vhost or prefix of run %s, schema %s (remove: spillway doctor --clean)", r.o.RunID, r.db.Schema())
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
+	defer cancel()
+	return errors.Join(r.broker.Remove(ctx), r.db.Drop(ctx))
+}
+
+// makeDir makes the run's folder and proves that it can be written, before any load.
+func (r *run) makeDir() error {
+	if err := os.MkdirAll(r.o.Dir, 0o755); err != nil {
+		return environment("results folder %s cannot be made: %w; give another with -o", r.o.Dir, err)
+	}
+	probe, err := os.CreateTemp(r.o.Dir, ".write-test-")
+	if err != nil {
+		return environment("results folder %s cannot be written: %w; give another with -o", r.o.Dir, err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}

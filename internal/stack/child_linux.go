@@ -135,3 +135,6 @@ func reap(server int) reaped {
 		}
 	}
 }
+
+// supported says whether servers can be children here.
+func supported() error { return nil }

@@ -7,8 +7,12 @@ import (
 	"os"
 )
 
-// tailBytes bounds how much of a log is read for its end.
-const tailBytes = 64 << 10
+const (
+	// tailBytes bounds how much of a log is read for its end.
+	tailBytes = 64 << 10
+	// logTail is how many lines of a log an error shows.
+	logTail = 15
+)
 
 // tail returns the last lines of a file; what went wrong stands in for them.
 func tail(path string, lines int) string {
@@ -24,6 +28,11 @@ func tail(path string, lines int) string {
 	if err != nil {
 		return fmt.Sprintf("(log unreadable: %v)", err)
 	}
+	return lastLines(text, lines)
+}
+
+// lastLines returns the end of a text.
+func lastLines(text []byte, lines int) string {
 	all := bytes.Split(bytes.TrimRight(text, "\n"), []byte("\n"))
 	return string(bytes.Join(all[max(0, len(all)-lines):], []byte("\n")))
 }

@@ -1,15 +1,11 @@
 package stack
 
 import (
-	"context"
-	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"syscall"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // postgres is one PostgreSQL server with default durability: fsync and synchronous_commit stay on, since the cost of a
@@ -66,23 +62,6 @@ func (p *postgres) spec() childSpec {
 		"-c", "cluster_name=spillway-"+p.data.id,
 		"-c", "logging_collector=off",
 	)
-}
-
-func (p *postgres) probe(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	var a Addresses
-	p.addresses(&a)
-	connection, err := pgx.Connect(ctx, a.Postgres)
-	if err != nil {
-		return "", err
-	}
-	defer connection.Close(ctx)
-	var version string
-	if err := connection.QueryRow(ctx, "select split_part(current_setting('server_version'), ' ', 1)").Scan(&version); err != nil {
-		return "", fmt.Errorf("ask for the version: %w", err)
-	}
-	return version, nil
 }
 
 func (p *postgres) addresses(a *Addresses) {

@@ -1,7 +1,6 @@
 package stack
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -53,19 +52,6 @@ func (p *prometheus) spec() childSpec {
 }
 
 func (p *prometheus) listen() string { return "127.0.0.1:" + strconv.Itoa(p.ports[0]) }
-
-func (p *prometheus) probe(ctx context.Context) (string, error) {
-	if _, err := get(ctx, "http://"+p.listen()+"/-/ready"); err != nil {
-		return "", err
-	}
-	var build struct {
-		Data struct {
-			Version string `json:"version"`
-		} `json:"data"`
-	}
-	err := getJSON(ctx, "http://"+p.listen()+"/api/v1/status/buildinfo", &build)
-	return build.Data.Version, err
-}
 
 func (p *prometheus) addresses(a *Addresses) {
 	a.Prometheus = "http://" + p.listen()

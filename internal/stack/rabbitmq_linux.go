@@ -1,14 +1,10 @@
 package stack
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
 	"syscall"
-
-	amqp "github.com/rabbitmq/amqp091-go"
 )
 
 // rabbitmq is one RabbitMQ node, 3.10 or later, that no other machine can reach.
@@ -93,31 +89,6 @@ func (r *rabbitmq) spec() childSpec {
 		"RABBITMQ_LOGS=-",
 		"RABBITMQ_PID_FILE=" + r.file("pid"),
 	}, r.program)
-}
-
-// probe opens an AMQP connection, asks whether the node has finished booting, and reads the overview. A node takes logins
-// before its plugins have started; asked then, the overview fails inside and fills the log with a crash report.
-func (r *rabbitmq) probe(ctx context.Context) (string, error) {
-	var a Addresses
-	r.addresses(&a)
-	connection, err := amqp.DialConfig(a.AMQP, amqp.Config{Dial: amqp.DefaultDial(probeTimeout)})
-	if err != nil {
-		return "", fmt.Errorf("AMQP: %w", err)
-	}
-	if err := connection.Close(); err != nil {
-		return "", fmt.Errorf("AMQP: %w", err)
-	}
-	// RabbitMQ before 4.1 does not know this check; there the overview alone must do.
-	if _, err := get(ctx, a.Management+"/api/health/checks/is-in-service"); err != nil && !errors.Is(err, errNotFound) {
-		return "", fmt.Errorf("management: %w", err)
-	}
-	var overview struct {
-		Version string `json:"rabbitmq_version"`
-	}
-	if err := getJSON(ctx, a.Management+"/api/overview", &overview); err != nil {
-		return "", fmt.Errorf("management: %w", err)
-	}
-	return overview.Version, nil
 }
 
 func (r *rabbitmq) addresses(a *Addresses) {

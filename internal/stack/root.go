@@ -148,9 +148,6 @@ func (r *Root) inside(path string) string {
 	return "/" + rel
 }
 
-// account is a user of the root's own /etc/passwd; its numbers may mean somebody else on the host.
-type account struct{ uid, gid int }
-
 // user looks a name up in the root; the distribution's packages make one for each server.
 func (r *Root) user(name string) (account, error) {
 	f, err := os.Open(r.join("/etc/passwd"))

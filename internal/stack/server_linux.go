@@ -1,11 +1,6 @@
 package stack
 
 import (
-	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"fmt"
-	"os"
 	"syscall"
 )
 
@@ -22,8 +17,6 @@ type server interface {
 	spec() childSpec
 	// stopSignal asks for an orderly end.
 	stopSignal() syscall.Signal
-	// probe asks once whether the server serves, and returns its version.
-	probe(ctx context.Context) (version string, err error)
 	// addresses fills in where the server listens.
 	addresses(a *Addresses)
 }
@@ -80,26 +73,3 @@ func (b *base) command(service string, env []string, argv ...string) childSpec {
 
 // openFiles is enough for thousands of connections, and small enough that Erlang's tables stay cheap.
 const openFiles = 65536
-
-// userName is the login of both RabbitMQ and PostgreSQL.
-const userName = "spillway"
-
-// secret returns a fresh password of 128 random bits, safe in URIs and configuration files.
-func secret() string { return randomHex(16) }
-
-func randomHex(n int) string {
-	b := make([]byte, n)
-	_, _ = rand.Read(b) // never fails: the runtime ends the program instead
-	return hex.EncodeToString(b)
-}
-
-// callerAccount is who started spillway: under sudo the person behind it, so that a run without root rights can write
-// scrape targets.
-func callerAccount() account {
-	a := account{os.Getuid(), os.Getgid()}
-	var sudo account
-	if _, err := fmt.Sscan(os.Getenv("SUDO_UID")+" "+os.Getenv("SUDO_GID"), &sudo.uid, &sudo.gid); err == nil && a.uid == 0 {
-		return sudo
-	}
-	return a
-}

@@ -22,8 +22,6 @@ const (
 	killGrace = 5 * time.Second
 	// startAttempts bounds how often other ports are tried. Losing a port between choice and bind is rare already.
 	startAttempts = 3
-	// logTail is how many lines of a log an error shows.
-	logTail = 15
 )
 
 // service runs one server: at most one process at a time.
@@ -138,8 +136,10 @@ func (s *service) waitReady(ctx context.Context, p *process) (string, error) {
 	defer cancel()
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
+	var a Addresses
+	s.server.addresses(&a)
 	for {
-		version, err := s.server.probe(ctx)
+		version, err := probe(ctx, s.server.name(), a)
 		if err == nil {
 			return version, nil
 		}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"spillway/internal/stack"
+)
+
+// printStateText writes a stack's state for people.
+func printStateText(w io.Writer, s stack.State, now time.Time) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, service := range s.Services {
+		state := "stopped"
+		if service.Running {
+			state = fmt.Sprintf("pid %d", service.PID)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", service.Service, service.Version, state)
+	}
+	for _, line := range addressLines(s.Addresses) {
+		if line[1] != "" {
+			fmt.Fprintf(table, "%s\t%s\n", line[0], line[1])
+		}
+	}
+	from := string(s.Source)
+	if s.Suite != "" {
+		from += " (Debian " + s.Suite + ")"
+	}
+	fmt.Fprintf(table, "source\t%s\n", from)
+	fmt.Fprintf(table, "up for\t%v, supervisor pid %d\n", now.Sub(s.StartedAt).Round(time.Second), s.PID)
+	if !s.EndsAt.IsZero() {
+		fmt.Fprintf(table, "ends in\t%v\n", s.EndsAt.Sub(now).Round(time.Second))
+	}
+	return table.Flush()
+}
+
+func addressLines(a stack.Addresses) [][2]string {
+	return [][2]string{{"AMQP", a.AMQP}, {"management", a.Management}, {"PostgreSQL", a.Postgres}, {"Prometheus", a.Prometheus}}
+}
+
+func (a *app) newStackLogs() *cobra.Command {
+	return &cobra.Command{
+		Use:       "logs [service]",
+		Short:     "Print the logs of the stack that is up, of all services or of one",
+		Example:   "  spillway stack logs rabbitmq",
+		ValidArgs: stack.AllServices(),
+		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			remote, err := attached(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				return a.printLog(cmd, remote, args[0])
+			}
+			for _, service := range stack.AllServices() {
+				if _, holds := remote.Versions()[service]; !holds {
+					continue
+				}
+				fmt.Fprintf(a.stdout, "==> %s <==\n", service)
+				if err := a.printLog(cmd, remote, service); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) printLog(cmd *cobra.Command, remote *stack.Remote, service string) error {
+	log, err := remote.Log(cmd.Context(), service)
+	if err != nil {
+		return environmentError(err)
+	}
+	defer log.Close()
+	_, err = io.Copy(a.stdout, log)
+	return err
+}
+
+func (a *app) newStackEnv() *cobra.Command {
+	return &cobra.Command{
+		Use:   "env",
+		Short: "Print the addresses of the stack that is up as shell variables, credentials included",
+		Long: `Print the addresses of the stack that is up as shell variables, credentials included. Every verb reads them:
+SPILLWAY_URI, SPILLWAY_MANAGEMENT, SPILLWAY_POSTGRES, SPILLWAY_PROMETHEUS.`,
+		Example: `  eval "$(spillway stack env)"`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			remote, err := attached(cmd.Context())
+			if err != nil {
+				return err
+			}
+			printEnv(a.stdout, remote.Addresses())
+			return nil
+		},
+	}
+}
+
+// printEnv quotes for POSIX shells; addresses of ours hold no single quote.
+func printEnv(w io.Writer, a stack.Addresses) {
+	for _, v := range [][2]string{
+		{"SPILLWAY_URI", a.AMQP}, {"SPILLWAY_MANAGEMENT", a.Management},
+		{"SPILLWAY_POSTGRES", a.Postgres}, {"SPILLWAY_PROMETHEUS", a.Prometheus},
+	} {
+		if v[1] != "" {
+			fmt.Fprintf(w, "export %s='%s'\n", v[0], v[1])
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package stack
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// DetachOptions says what a supervisor in a process of its own holds, and for how long.
+type DetachOptions struct {
+	Stack Options
+	TTL   time.Duration // 0 means until it is asked to end
+}
+
+// SupervisorReport is the one line that a supervisor prints when its stack is up or has failed. Exactly one field is set.
+type SupervisorReport struct {
+	State *State   `json:"state,omitempty"`
+	Error *failure `json:"error,omitempty"`
+}
+
+// Report writes the line. A nil err means that the state is good.
+func Report(w io.Writer, state State, err error) error {
+	report := SupervisorReport{State: &state}
+	if err != nil {
+		f := toWire(err)
+		report = SupervisorReport{Error: &f}
+	}
+	return json.NewEncoder(w).Encode(report)
+}
+
+// Detach starts a supervisor that outlives this process and returns when its stack is up. Where the caller has no root
+// rights, the supervisor gets them through sudo, if that asks no password.
+func Detach(ctx context.Context, o DetachOptions) (State, error) {
+	socket, err := socketPath("")
+	if err != nil {
+		return State{}, err
+	}
+	log, err := os.OpenFile(socket+".log", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return State{}, fmt.Errorf("log of the supervisor: %w", err)
+	}
+	defer log.Close()
+	cmd, err := supervisorCommand(ctx, o.Stack, "--ttl="+o.TTL.String(), "--socket="+socket)
+	if err != nil {
+		return State{}, err
+	}
+	cmd.Stderr = log
+	return launchSupervisor(ctx, cmd)
+}
+
+// supervisorCommand is this program as a supervisor, with root rights. It does not end with any context: it outlives
+// this process, or ends with its lifeline.
+func supervisorCommand(ctx context.Context, o Options, more ...string) (*exec.Cmd, error) {
+	executable := o.Executable
+	if executable == "" {
+		var err error
+		if executable, err = os.Executable(); err != nil {
+			return nil, fmt.Errorf("find this program: %w", err)
+		}
+	}
+	args := append([]string{"stack", "up", "--supervisor", "--services=" + strings.Join(o.services(), ",")}, more...)
+	if o.Source != SourceAuto {
+		args = append(args, "--source="+string(o.Source))
+	}
+	if o.Root != "" {
+		args = append(args, "--root="+o.Root)
+	}
+	background := context.WithoutCancel(ctx)
+	if os.Geteuid() == 0 {
+		return exec.CommandContext(background, executable, args...), nil
+	}
+	cache, err := CacheDir()
+	if err != nil {
+		return nil, err
+	}
+	return sudo(background, executable, cache, args...)
+}
+
+// launchSupervisor starts the command in a session of its own and waits for its report.
+func launchSupervisor(ctx context.Context, cmd *exec.Cmd) (State, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		return State{}, fmt.Errorf("start the supervisor: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return State{}, fmt.Errorf("start the supervisor: %w", err)
+	}
+	interrupt := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) }) // gone already is as good
+	defer interrupt()
+	var report SupervisorReport
+	line, err := bufio.NewReader(output).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &report)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return State{}, errors.Join(context.Cause(ctx), cmd.Wait())
+	case err != nil:
+		return State{}, fmt.Errorf("the supervisor ended without a word: %w", errors.Join(err, cmd.Wait()))
+	case report.Error != nil:
+		_ = cmd.Wait() // it ends with the code of the error that it has reported
+		return State{}, fromWire(*report.Error)
+	default:
+		return *report.State, nil
+	}
+}

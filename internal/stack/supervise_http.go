@@ -1,0 +1,123 @@
+package stack
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// The control socket speaks HTTP: it frames, it carries errors, and curl --unix-socket can look into it.
+func (s *supervisor) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /state", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.state()) })
+	mux.HandleFunc("POST /services/{name}/stop", func(w http.ResponseWriter, r *http.Request) {
+		done(w, s.stack.Stop(r.Context(), r.PathValue("name")))
+	})
+	mux.HandleFunc("POST /services/{name}/start", func(w http.ResponseWriter, r *http.Request) {
+		done(w, s.stack.Start(r.Context(), r.PathValue("name")))
+	})
+	mux.HandleFunc("POST /services/{name}/signal", s.signal)
+	mux.HandleFunc("GET /services/{name}/log", s.log)
+	mux.HandleFunc("POST /down", s.end)
+	return mux
+}
+
+func (s *supervisor) signal(w http.ResponseWriter, r *http.Request) {
+	number, err := strconv.Atoi(r.URL.Query().Get("number"))
+	if err != nil {
+		http.Error(w, "number: not a signal", http.StatusBadRequest)
+		return
+	}
+	done(w, s.stack.Signal(r.Context(), r.PathValue("name"), syscall.Signal(number)))
+}
+
+func (s *supervisor) log(w http.ResponseWriter, r *http.Request) {
+	path := s.stack.LogPath(r.PathValue("name"))
+	if path == "" {
+		done(w, ErrUnknownService)
+		return
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		done(w, err)
+		return
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		done(w, err)
+		return
+	}
+	http.ServeContent(w, r, "", info.ModTime(), f)
+}
+
+// end asks the supervisor to close the stack and answers when it has.
+func (s *supervisor) end(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.down <- struct{}{}:
+	default: // somebody has asked already
+	}
+	select {
+	case <-s.closed:
+		done(w, s.result)
+	case <-r.Context().Done():
+	}
+}
+
+// failure is an error on the wire: its text, and the sentinel that the other side must know it by.
+type failure struct {
+	Text string `json:"text"`
+	Kind string `json:"kind,omitempty"`
+}
+
+// wireKinds names the sentinels that cross the socket.
+func wireKinds() map[string]error {
+	return map[string]error{
+		"unknown_service": ErrUnknownService,
+		"not_ready":       ErrNotReady,
+		"already_up":      ErrAlreadyUp,
+		"no_root":         ErrNoRoot,
+		"no_servers":      ErrNoServers,
+		"need_root":       ErrNeedRoot,
+		"process_done":    os.ErrProcessDone,
+	}
+}
+
+func toWire(err error) failure {
+	f := failure{Text: err.Error()}
+	for kind, sentinel := range wireKinds() {
+		if errors.Is(err, sentinel) {
+			f.Kind = kind
+		}
+	}
+	return f
+}
+
+// remoteError is an error that happened in the supervisor.
+type remoteError struct {
+	text string
+	kind error // nil for one that no sentinel stands for
+}
+
+func (e *remoteError) Error() string { return e.text }
+func (e *remoteError) Unwrap() error { return e.kind }
+
+func fromWire(f failure) error { return &remoteError{f.Text, wireKinds()[f.Kind]} }
+
+func answer(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value) // the client that went away is its own trouble
+}
+
+func done(w http.ResponseWriter, err error) {
+	if err == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusConflict)
+	_ = json.NewEncoder(w).Encode(toWire(err)) // as above
+}

@@ -43,7 +43,7 @@ func (a *app) newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
-	root.AddCommand(a.newVersion(), a.newStack())
+	root.AddCommand(a.newRun(), a.newVersion(), a.newStack())
 	root.AddCommand(a.newProfile())
 	return root
 }

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"spillway/internal/broker/rabbit"
+	"spillway/internal/experiment"
+	"spillway/internal/profile"
+	"spillway/internal/stack"
+)
+
+// serverFlags say where the servers are. Secrets come from the environment or from files, so that none stands in the
+// process list.
+type serverFlags struct {
+	uris         []string
+	management   string
+	postgres     string
+	username     string
+	passwordFile string
+	tls          rabbit.TLS
+	allowHosts   []string
+	source       string
+	root         string
+}
+
+func (s *serverFlags) register(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&s.uris, "uri", nil, "AMQP address, repeatable for the nodes of a cluster; default: servers of our own")
+	flags.StringVar(&s.management, "management", "", "management API address (default: port 15672 of the broker's host)")
+	flags.StringVar(&s.postgres, "postgres", "", "PostgreSQL address; default: a server of our own")
+	flags.StringVar(&s.username, "username", "", "broker user, in place of the one in --uri")
+	flags.StringVar(&s.passwordFile, "password-file", "", "file with the broker password ($SPILLWAY_PASSWORD holds the password itself)")
+	flags.StringVar(&s.tls.CAFile, "tls-ca", "", "certificate authority of the broker (PEM file)")
+	flags.StringVar(&s.tls.CertFile, "tls-cert", "", "client certificate for the broker (PEM file)")
+	flags.StringVar(&s.tls.KeyFile, "tls-key", "", "its key (PEM file)")
+	flags.StringVar(&s.tls.ServerName, "tls-server-name", "", "name that the broker's certificate must carry")
+	flags.StringArrayVar(&s.allowHosts, "allow-host", nil, "a host that is not this machine and may be loaded, repeatable")
+	flags.StringVar(&s.source, "source", "", "where servers of our own come from: root, host or compose; default: the first that serves")
+	flags.StringVar(&s.root, "root", "", "folder of the stack root, if not the usual one")
+}
+
+// servers returns the addresses to use, starting what was not given, and a function that stops what was started.
+func (a *app) servers(ctx context.Context, f serverFlags, p *profile.Profile, log io.Writer) (experiment.Servers, func() error, error) {
+	nothing := func() error { return nil }
+	given, err := a.given(f, p)
+	if err != nil {
+		return given, nothing, err
+	}
+	needed := f.missing()
+	if len(needed) == 0 {
+		given.Source = "given by address"
+		return given, nothing, nil
+	}
+	chosen, err := stack.Choose(ctx, stack.Options{
+		Services: needed, Source: stack.Source(f.source), Root: f.root, Progress: log,
+	})
+	if err != nil {
+		return given, nothing, environmentError(err)
+	}
+	describe(log, chosen)
+	complete(&given, chosen, f)
+	return given, func() error { return closeStack(chosen) }, nil
+}
+
+// missing lists the services that were not given by address. Prometheus comes with the broker, for the run's metrics.
+func (f *serverFlags) missing() []string {
+	var needed []string
+	if len(f.uris) == 0 {
+		needed = append(needed, stack.RabbitMQ)
+	}
+	if f.postgres == "" {
+		needed = append(needed, stack.PostgreSQL)
+	}
+	if len(needed) == len(stack.AllServices())-1 {
+		needed = append(needed, stack.Prometheus)
+	}
+	return needed
+}
+
+// given turns the flags into addresses, as far as they go.
+func (a *app) given(f serverFlags, p *profile.Profile) (experiment.Servers, error) {
+	password, err := a.password(f.passwordFile)
+	if err != nil {
+		return experiment.Servers{}, err
+	}
+	s := experiment.Servers{
+		Broker:   rabbit.Config{URIs: f.uris, Username: f.username, Password: password, TLS: f.tls},
+		Postgres: f.postgres,
+	}
+	if len(f.uris) == 0 || p.Topology.Management == rabbit.ManagementNone {
+		return s, nil
+	}
+	s.Management, err = managementOf(f, password)
+	return s, err
+}
+
+func (a *app) password(file string) (string, error) {
+	if file == "" {
+		return a.getenv("SPILLWAY_PASSWORD"), nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", usageError(fmt.Errorf("--password-file: %w", err))
+	}
+	return strings.TrimRight(string(data), "\r\n"), nil
+}
+
+// managementOf returns the management address: the given one, or the usual port of the first broker's host, with the
+// broker's own credentials where the address has none.
+func managementOf(f serverFlags, password string) (rabbit.ManagementConfig, error) {
+	broker, err := url.Parse(f.uris[0])
+	if err != nil {
+		return rabbit.ManagementConfig{}, usageError(errors.New("--uri is not an address such as amqp://user@host:5672/vhost"))
+	}
+	c := rabbit.ManagementConfig{URL: f.management, Username: f.username, Password: password, TLS: f.tls}
+	if c.URL == "" {
+		c.URL = "http://" + net.JoinHostPort(broker.Hostname(), "15672")
+		if broker.Scheme == "amqps" {
+			c.URL = "https://" + net.JoinHostPort(broker.Hostname(), "15671")
+		}
+	}
+	if own, err := url.Parse(c.URL); err == nil && own.User == nil && c.Username == "" && broker.User != nil {
+		c.Username = broker.User.Username()
+		if fromURI, ok := broker.User.Password(); ok && password == "" {
+			c.Password = fromURI
+		}
+	}
+	return c, nil
+}
+
+// complete fills in what the stack provides.
+func complete(s *experiment.Servers, chosen *stack.Chosen, f serverFlags) {
+	at := chosen.Addresses()
+	s.Control, s.TargetsDir, s.Source = chosen.Control, at.TargetsDir, string(chosen.Source)
+	if len(f.uris) == 0 {
+		s.Broker.URIs = []string{at.AMQP}
+		s.Management = rabbit.ManagementConfig{URL: at.Management}
+	}
+	if f.postgres == "" {
+		s.Postgres = at.Postgres
+	}
+}
+
+func describe(log io.Writer, chosen *stack.Chosen) {
+	for _, service := range stack.AllServices() {
+		if v, ok := chosen.Versions()[service]; ok {
+			fmt.Fprintf(log, "%s %s\n", service, v)
+		}
+	}
+}
+
+// stackCloseTimeout bounds the orderly stop of our own servers; the stack forces what is left.
+const stackCloseTimeout = 30 * time.Second
+
+func closeStack(chosen *stack.Chosen) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stackCloseTimeout)
+	defer cancel()
+	return chosen.Close(ctx)
+}

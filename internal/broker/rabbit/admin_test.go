@@ -28,7 +28,7 @@ func TestAnAuditReadsEverythingAndLeavesIt(t *testing.T) {
 		for _, queue := range plan.QueueNames() {
 			checkLying(t, queue, found[queue], want[queue])
 			depth, err := admin.Depth(deadline(t), queue)
-			if err != nil || depth != (Depth{Ready: want[queue]}) {
+			if err != nil || depth.Ready != want[queue] {
 				t.Errorf("round %d: queue %q has %+v afterwards (%v)", round, queue, depth, err)
 			}
 		}
@@ -169,7 +169,7 @@ func TestDeclaringTwiceWithOtherArgumentsFails(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	declared(t, b, nil)
-	other := standardPlan(t, func(s *topology.Settings) { s.DeliveryLimit = 5 })
+	other := b.plan(t, func(s *topology.Settings) { s.DeliveryLimit = 5 })
 	if err := adminFor(t, b).Declare(deadline(t), other); err == nil {
 		t.Error("the other arguments were taken")
 	}

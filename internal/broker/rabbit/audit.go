@@ -16,6 +16,9 @@ import (
 const (
 	// auditPoll is how often the depths are looked at while reading.
 	auditPoll = 50 * time.Millisecond
+	// auditReturn bounds the wait for the messages to be ready again. They come back when the broker has seen the end of
+	// the connection; one whose TTL ended meanwhile may be gone by then, so the wait ends without complaint.
+	auditReturn = 5 * time.Second
 	// auditQuiet is how many looks in a row must find every queue empty and nothing new read. A message on its way from
 	// an expired tier to the work queue is in neither for about a round trip inside the broker.
 	auditQuiet = 4
@@ -57,7 +60,27 @@ func (a *Admin) ReadAll(ctx context.Context, queues []string) (map[string][]Lyin
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
+	r.awaitReturn(ctx)
 	return found, nil
+}
+
+// awaitReturn waits until as many messages are ready as were read.
+func (r *audit) awaitReturn(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, auditReturn)
+	defer cancel()
+	tick := time.NewTicker(auditPoll)
+	defer tick.Stop()
+	for {
+		ready, err := r.ready(ctx)
+		if err != nil || int64(ready) >= r.read.Load() {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // audit is one reading of several queues over one connection. Its fields are owned by the goroutine that runs it.

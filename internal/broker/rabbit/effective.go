@@ -16,12 +16,14 @@ import (
 )
 
 const (
-	// effectiveBound is how long a policy may take to show on its queues where the broker answers from statistics: these
-	// move every 5 s, and a new queue reached them after 8.9 s (RabbitMQ 4.3.6).
-	effectiveBound = 12 * time.Second
+	// effectiveBound is how long a policy may take to show on its queues where the broker tells of it in its statistics
+	// alone (RabbitMQ 3.10): these move every 5 s, and a new queue reached them after up to 13 s.
+	effectiveBound = 25 * time.Second
 	// freshBound is the same where the broker answers from its metadata, which a policy reaches within milliseconds.
 	freshBound    = 2 * time.Second
 	effectivePoll = 100 * time.Millisecond
+	// differencesNamed bounds the sentence of ErrPolicyDiffers.
+	differencesNamed = 6
 )
 
 // ErrPolicyDiffers is returned when the settings in effect on a queue are not the intended ones.
@@ -72,6 +74,7 @@ type effective struct {
 	Type      string   `json:"type"`
 	Policy    settings `json:"effective_policy_definition"`
 	Arguments settings `json:"arguments"`
+	late      bool     // the policy came from statistics, or not at all
 }
 
 // Effective returns the settings in force on a queue under the policy's key names. Policy and arguments are merged; where
@@ -88,12 +91,17 @@ func (m *Management) Effective(ctx context.Context, vhost, queue string) (map[st
 	return merged, nil
 }
 
-// effective asks without statistics, which a new queue does not have for some seconds (RabbitMQ 4.3.6: the plain answer
-// of a queue younger than that lacks its policy; with disable_stats it is there at once).
+// effective asks without statistics first, which a new queue does not have for some seconds. Newer brokers tell the
+// policy in that answer (4.3.6 does), older ones in their statistics alone (3.10.8 does).
 func (m *Management) effective(ctx context.Context, vhost, queue string) (effective, error) {
-	var e effective
 	query := url.Values{"disable_stats": {"true"}, "enable_queue_totals": {"true"}}.Encode()
-	if err := m.get(ctx, path("queues", vhost, queue)+"?"+query, &e); err != nil {
+	var e effective
+	err := m.get(ctx, path("queues", vhost, queue)+"?"+query, &e)
+	if err == nil && e.Policy == nil {
+		e = effective{late: true}
+		err = m.get(ctx, path("queues", vhost, queue), &e)
+	}
+	if err != nil {
 		return effective{}, fmt.Errorf("ask for the effective settings of queue %q: %w", queue, err)
 	}
 	return e, nil
@@ -129,8 +137,7 @@ func (m *Management) CheckEffective(ctx context.Context, vhost string, p *topolo
 		}
 		waited := time.Since(started)
 		if waited > effectiveBound || (!stale && waited > freshBound) {
-			return fmt.Errorf("%w: %s: remove the policy or argument that interferes, or give the queues another prefix",
-				ErrPolicyDiffers, strings.Join(found, "; "))
+			return differencesError(found)
 		}
 		select {
 		case <-tick.C:
@@ -140,14 +147,23 @@ func (m *Management) CheckEffective(ctx context.Context, vhost string, p *topolo
 	}
 }
 
-// differences returns what differs on each queue. stale means that some answer told nothing of policies.
+func differencesError(found []string) error {
+	more := ""
+	if n := len(found) - differencesNamed; n > 0 {
+		found, more = found[:differencesNamed], fmt.Sprintf("; and %d more", n)
+	}
+	return fmt.Errorf("%w: %s%s: remove the policy or argument that interferes, or give the queues another prefix",
+		ErrPolicyDiffers, strings.Join(found, "; "), more)
+}
+
+// differences returns what differs on each queue. stale means that some answer may be behind.
 func (m *Management) differences(ctx context.Context, vhost string, p *topology.Plan) (found []string, stale bool, err error) {
 	for _, q := range p.Queues {
 		e, err := m.effective(ctx, vhost, q.Name)
 		if err != nil {
 			return nil, false, err
 		}
-		stale = stale || e.Policy == nil
+		stale = stale || e.late
 		for _, d := range compare(q, e) {
 			found = append(found, fmt.Sprintf("queue %q: %s", q.Name, d))
 		}

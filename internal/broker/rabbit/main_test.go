@@ -74,9 +74,14 @@ func deadline(t *testing.T) context.Context {
 	return ctx
 }
 
-// standardPlan is a default topology with short delays.
-func standardPlan(t *testing.T, change func(*topology.Settings)) *topology.Plan {
+// plan is a default topology with short delays, for the version of the broker under test.
+func (b *bundle) plan(t *testing.T, change func(*topology.Settings)) *topology.Plan {
 	t.Helper()
+	overview, err := b.management.Overview(deadline(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	major, _, _ := MajorMinor(overview.Version)
 	s := topology.Settings{
 		Strategy:        topology.AtLeastOnce,
 		DeliveryLimit:   8,
@@ -87,6 +92,7 @@ func standardPlan(t *testing.T, change func(*topology.Settings)) *topology.Plan 
 		Jitter:          true,
 		TimeScale:       1,
 		Declare:         topology.DeclareArguments,
+		BrokerMajor:     major,
 	}
 	if change != nil {
 		change(&s)

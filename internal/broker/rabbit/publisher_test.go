@@ -77,7 +77,7 @@ func openPublisher(t *testing.T, d *Driver, window int, settled func(broker.Sett
 
 func declared(t *testing.T, b *bundle, change func(*topology.Settings)) *topology.Plan {
 	t.Helper()
-	plan := standardPlan(t, change)
+	plan := b.plan(t, change)
 	admin := NewAdmin(b.driver)
 	t.Cleanup(admin.Close)
 	if err := admin.Declare(deadline(t), plan); err != nil {

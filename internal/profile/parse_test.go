@@ -198,6 +198,9 @@ var mistakes = []struct{ name, yaml, want string }{
 	{"brackets without end", strings.Repeat("[", 1000), "is nested too deep"},
 	{"dashes without end", strings.Repeat("- ", 1000), "is nested too deep"},
 	{"colons without end", strings.Repeat("a: ", 1000), "is nested too deep"},
+	{"keys without end", strings.Repeat("a: b\n", 50_000), "has more to it than any profile can have"},
+	{"items without end", "thresholds:\n" + strings.Repeat("- x\n", 50_000), "has more to it than any profile can have"},
+	{"more problems than anybody reads", sound + strings.Repeat("x: y\n", 150), "and 50 more"},
 	{"indentation without end", strings.Repeat(" ", 300) + "a: b\n", "is indented too far"},
 }
 

@@ -36,11 +36,17 @@ func (p Problem) String() string {
 // returned as an error.
 type Problems []Problem
 
-// Error returns one line per problem.
+// maxLines bounds the text of Problems. Nobody mends more before looking again.
+const maxLines = 100
+
+// Error returns one line per problem, and at the end how many are left out.
 func (p Problems) Error() string {
-	lines := make([]string, len(p))
-	for i := range p {
-		lines[i] = p[i].String()
+	lines := make([]string, 0, min(len(p), maxLines)+1)
+	for _, problem := range p[:min(len(p), maxLines)] {
+		lines = append(lines, problem.String())
+	}
+	if more := len(p) - maxLines; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -13,17 +13,25 @@ const (
 	maxNesting = 32
 	// maxIndent bounds the indentation, and by it the depth of block mappings.
 	maxIndent = 256
+	// maxKeys and maxTokens bound the size beyond bytes: 190,000 short keys, which fit into maxBytes, took the parser two
+	// and a half minutes. The largest profile that its own bounds allow has about 1,500 keys.
+	maxKeys   = 4000
+	maxTokens = 40_000
 )
 
 // screen looks over the tokens before the parser, which recurses, gets them, and refuses what a profile has no need of.
 // The lexer's time is linear.
 func screen(file string, tokens token.Tokens) Problems {
-	s := screener{file: file}
-	for _, tk := range tokens {
+	s := screener{}
+	for i, tk := range tokens {
 		if tk.Position == nil {
 			continue
 		}
-		if message := s.refuses(tk); message != "" {
+		message := s.refuses(tk)
+		if i >= maxTokens || s.keys > maxKeys {
+			message = "has more to it than any profile can have"
+		}
+		if message != "" {
 			return Problems{{File: file, Line: tk.Position.Line, Column: tk.Position.Column, Message: message}}
 		}
 	}
@@ -32,10 +40,10 @@ func screen(file string, tokens token.Tokens) Problems {
 
 // screener keeps the nesting so far.
 type screener struct {
-	file   string
 	line   int // of the last token
 	onLine int // block markers on that line: "- - - a" nests three deep
 	open   int // flow brackets
+	keys   int // colons
 	begun  bool
 }
 
@@ -70,6 +78,9 @@ func (s *screener) refuses(tk *token.Token) string {
 
 // nests counts a token's nesting, and returns why it is too deep, or "".
 func (s *screener) nests(tk *token.Token) string {
+	if tk.Type == token.MappingValueType {
+		s.keys++
+	}
 	switch tk.Type {
 	case token.SequenceStartType, token.MappingStartType:
 		s.open++

@@ -57,7 +57,7 @@ func (a *app) servers(ctx context.Context, f serverFlags, p *profile.Profile, lo
 	}
 	needed := f.missing()
 	if len(needed) == 0 {
-		given.Source = "given by address"
+		given.Lasting = true
 		return given, nothing, nil
 	}
 	chosen, err := stack.Choose(ctx, stack.Options{
@@ -140,7 +140,8 @@ func managementOf(f serverFlags, password string) (rabbit.ManagementConfig, erro
 // complete fills in what the stack provides.
 func complete(s *experiment.Servers, chosen *stack.Chosen, f serverFlags) {
 	at := chosen.Addresses()
-	s.Control, s.TargetsDir, s.Source = chosen.Control, at.TargetsDir, string(chosen.Source)
+	s.Control, s.TargetsDir = chosen.Control, at.TargetsDir
+	s.Lasting = chosen.Attached || len(f.uris) > 0 || f.postgres != ""
 	if len(f.uris) == 0 {
 		s.Broker.URIs = []string{at.AMQP}
 		s.Management = rabbit.ManagementConfig{URL: at.Management}

@@ -16,6 +16,7 @@ import (
 	"spillway/internal/postgres"
 	"spillway/internal/probe"
 	"spillway/internal/profile"
+	"spillway/internal/stack"
 	"spillway/internal/storm"
 	"spillway/internal/timebase"
 	"spillway/loadgen"
@@ -190,13 +191,21 @@ func (r *run) faults() []fault.Entry {
 func (r *run) fault(f profile.Fault) fault.Fault {
 	switch f.Kind {
 	case fault.KindPostgresStop:
-		return &fault.PostgresStop{Control: r.o.Servers.Control, Ping: r.db.Ping, Failures: r.signals.transient.Load}
+		return &fault.PostgresStop{Control: r.controlOf(stack.PostgreSQL), Ping: r.db.Ping, Failures: r.signals.transient.Load}
 	default: // the profile knows no other kind
 		window := shares(f.Fail)
 		return &fault.WorkersFail{
 			Open: func() { r.failing.Open(window) }, Close: r.failing.Close, Simulated: r.failing.Simulated,
 		}
 	}
+}
+
+// controlOf returns the stack if the service belongs to it; nil when that was given by address.
+func (r *run) controlOf(service string) stack.Control {
+	if c := r.o.Servers.Control; c != nil && c.Versions()[service] != "" {
+		return c
+	}
+	return nil
 }
 
 func (r *run) faultChanged(kind string, active bool, at time.Duration) {

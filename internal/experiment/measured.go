@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"time"
 
-	"spillway/internal/broker"
 	"spillway/internal/ledger"
 	"spillway/internal/postgres"
 )
@@ -17,7 +16,6 @@ import (
 type measured struct {
 	mu         sync.Mutex // guards all; follow writes, the result reads after it returned
 	start, end reading
-	done       bool
 }
 
 // reading is one look at everything that only has totals.
@@ -29,11 +27,17 @@ type reading struct {
 	known    bool // of database
 }
 
-// follow takes the readings when their time comes.
+// follow takes the readings when their time comes. A load that ends before it began to be measured has none.
 func (m *measured) follow(ctx context.Context, r *run) {
-	loadStart := leadTime + r.o.Profile.Load.Warmup
-	if broker.Wait(ctx, loadStart-r.base.Now()) {
+	loadStart := time.NewTimer(leadTime + r.o.Profile.Load.Warmup - r.base.Now())
+	defer loadStart.Stop()
+	select {
+	case <-loadStart.C:
 		m.set(&m.start, r.read(ctx))
+	case <-r.generator.Walked():
+		return
+	case <-ctx.Done():
+		return
 	}
 	select {
 	case <-r.generator.Walked():

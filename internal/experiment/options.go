@@ -28,7 +28,7 @@ type Servers struct {
 	Postgres   string                  // URI
 	Control    stack.Control           // the stack that they belong to; nil when given by address
 	TargetsDir string                  // where the stack's Prometheus looks for what to scrape; "" is nowhere
-	Source     string                  // where they came from, in words
+	Lasting    bool                    // they outlive the run
 }
 
 // Options is everything a run needs.

@@ -11,6 +11,9 @@ import (
 // provision makes the run's vhost, topology and schema. After an error nothing of it is left.
 func (r *run) provision(ctx context.Context) error {
 	t, inbox := &r.o.Profile.Topology, &r.o.Profile.Inbox
+	if r.o.Keep && !r.o.Servers.Lasting {
+		r.say("--keep: the servers of this run end with it; to look at what it leaves, run on `spillway stack up --detach`")
+	}
 	r.say("provision: topology (isolation %s, settings by %s) and schema %s", t.Isolation, t.Declare, r.db.Schema())
 	var err error
 	r.broker, err = rabbit.Provision(ctx, rabbit.ProvisionOptions{
@@ -22,7 +25,9 @@ func (r *run) provision(ctx context.Context) error {
 	}
 	err = r.db.Provision(ctx, postgres.Settings{SKUs: r.o.Profile.Load.SKUs, InitialStock: inbox.InitialStock})
 	if err != nil {
-		return errors.Join(environment("database: %w", err), r.clean(true))
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
+		defer cancel()
+		return errors.Join(environment("database: %w", err), r.broker.Remove(undo))
 	}
 	return nil
 }

@@ -80,6 +80,9 @@ func Run(ctx context.Context, o Options) (*result.Result, error) {
 	if err := r.provision(ctx); err != nil {
 		return nil, err
 	}
+	if err := r.assemble(); err != nil {
+		return nil, errors.Join(err, r.remove())
+	}
 	res, err := r.measure(ctx)
 	if cleanErr := r.clean(err == nil && res.Verdict == result.Pass); cleanErr != nil && err == nil {
 		fmt.Fprintf(o.Log, "clean up: %v\n", cleanErr)
@@ -89,9 +92,6 @@ func Run(ctx context.Context, o Options) (*result.Result, error) {
 
 // measure is the protocol from the first connection of a worker to the saved result.
 func (r *run) measure(ctx context.Context) (*result.Result, error) {
-	if err := r.assemble(); err != nil {
-		return nil, err
-	}
 	if err := r.carryOut(ctx); err != nil {
 		return nil, err
 	}
@@ -148,13 +148,21 @@ const closeTimeout = 5 * time.Second
 // cleanTimeout bounds the removal of a run's vhost and schema.
 const cleanTimeout = 30 * time.Second
 
-// clean removes what the run made on the servers. After a run that did not pass they stay, for a look, and the caller is
-// told where.
+// clean removes what the run made on the servers. After a run that did not pass it stays, for a look, and the caller is
+// told where; on servers that end with the run there is nothing to keep.
 func (r *run) clean(passed bool) error {
-	if r.o.Keep || !passed {
-		r.say("kept: vhost or prefix of run %s, schema %s (remove: spillway doctor --clean)", r.o.RunID, r.db.Schema())
+	if !r.o.Servers.Lasting {
 		return nil
 	}
+	if r.o.Keep || !passed {
+		r.say("kept: virtual host %q, schema %q (spillway doctor --clean removes them)", r.broker.Vhost(), r.db.Schema())
+		return nil
+	}
+	return r.remove()
+}
+
+// remove deletes the run's topology and schema.
+func (r *run) remove() error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
 	defer cancel()
 	return errors.Join(r.broker.Remove(ctx), r.db.Drop(ctx))

@@ -19,10 +19,10 @@ type signals struct {
 	returns      atomic.Int64 // deliveries with an attempt above 1
 	breakerOpens atomic.Int64
 
-	mu           sync.Mutex // guards all below
-	blocked      stopwatch  // any link blocked
-	blockedLinks map[string]bool
-	breaker      stopwatch // open or half-open
+	mu           sync.Mutex     // guards all below
+	blocked      stopwatch      // any link blocked
+	blockedLinks map[string]int // by role, how many are blocked
+	breaker      stopwatch      // open or half-open
 	breakerState string
 	reasons      map[string]int64
 	keepParked   bool // whether parked is kept: only a parking lot that lets messages expire needs it
@@ -36,7 +36,7 @@ type parked struct {
 
 func newSignals(keepParked bool) *signals {
 	return &signals{
-		blockedLinks: map[string]bool{}, breakerState: "closed", reasons: map[string]int64{}, keepParked: keepParked,
+		blockedLinks: map[string]int{}, breakerState: "closed", reasons: map[string]int64{}, keepParked: keepParked,
 	}
 }
 
@@ -75,8 +75,8 @@ func (s *signals) Blocked(role string, blocked bool, at time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if blocked {
-		s.blockedLinks[role] = true
-	} else {
+		s.blockedLinks[role]++
+	} else if s.blockedLinks[role]--; s.blockedLinks[role] <= 0 {
 		delete(s.blockedLinks, role)
 	}
 	s.blocked.set(len(s.blockedLinks) > 0, at)

@@ -11,6 +11,9 @@ import (
 // version is the release, set at build time with -ldflags "-X spillway/internal/cli.version=...".
 var version = "0.1.0-dev"
 
+// ldRevision is the commit, set in the same way. It is for builds whose toolchain records none, and wins where it is set.
+var ldRevision string
+
 func (a *app) newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -25,6 +28,9 @@ func (a *app) newVersion() *cobra.Command {
 // revision returns the commit that the binary was built from, with "+dirty" for uncommitted changes; "unknown" outside
 // a checkout.
 func revision() string {
+	if ldRevision != "" {
+		return ldRevision
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

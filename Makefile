@@ -1,0 +1,52 @@
+# Targets for people and for CI; `make` alone lists them. What takes more than a line or two lies in tools/.
+
+BIN      := bin/spillway
+REVISION := $(shell rev=$$(git rev-parse --short=12 HEAD 2>/dev/null) && { git diff --quiet HEAD || rev=$$rev+dirty; echo $$rev; })
+LDFLAGS  := -X spillway/internal/cli.ldRevision=$(REVISION)
+# make build VERSION=1.2.3 sets the release; without it the one in the source counts.
+ifdef VERSION
+LDFLAGS  += -X spillway/internal/cli.version=$(VERSION)
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help build setup bench test cover lint vuln fmt fmt-check tidy-check smoke clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/spillway
+	go build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/spillway
+
+setup: build ## make what the servers run in, once; a second call finds it there
+	@tools/setup.sh
+
+bench: setup ## run the profiles steady and outage on real servers and print both summaries
+	@tools/bench.sh
+
+test: setup ## run every test, with the race detector, on real servers
+	@tools/test.sh
+
+cover: ## statement coverage of the pure packages, at least 90 % each
+	@tools/cover.sh
+
+lint: ## golangci-lint, pinned
+	@tools/lint.sh
+
+vuln: ## govulncheck, pinned: known vulnerabilities that the code reaches
+	@tools/vuln.sh
+
+fmt: ## format the code
+	gofmt -w cmd internal loadgen profiles workers
+
+fmt-check: ## fail when a file is not formatted
+	@unformatted=$$(gofmt -l cmd internal loadgen profiles workers); \
+	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
+
+tidy-check: ## fail when go.mod or go.sum is not tidy
+	go mod tidy -diff
+
+smoke: setup ## a short run of steady on servers of its own, its verdict checked
+	@tools/smoke.sh
+
+clean: ## remove what was built; results and the stack root stay
+	rm -rf bin

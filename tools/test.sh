@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Every test, unit and integration, with the race detector, on real servers. The servers are those that the caller names
+# in SPILLWAY_TEST_URI, SPILLWAY_TEST_MANAGEMENT and SPILLWAY_TEST_POSTGRES (all three), or a stack of our own.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/stack.sh
+
+# The race detector is built with cgo, and so with a C compiler, which a fresh machine may lack.
+need_c_compiler() {
+	if command -v "$(go env CC)" >/dev/null; then
+		return
+	fi
+	echo "installing gcc for the race detector"
+	local root=()
+	if [ "$(id -u)" -ne 0 ]; then
+		root=(sudo)
+	fi
+	"${root[@]}" apt-get install -y -qq --no-install-recommends gcc libc6-dev >/dev/null ||
+		{ "${root[@]}" apt-get update -qq && "${root[@]}" apt-get install -y -qq --no-install-recommends gcc libc6-dev >/dev/null; }
+}
+
+# use_own_servers exports the addresses of a stack under the names that tests read, and under no other: a test of the
+# command line must not find servers in its environment by chance.
+use_own_servers() {
+	trap stack_down EXIT
+	stack_up
+	bin/spillway stack status
+	eval "$(bin/spillway stack env)"
+	export SPILLWAY_TEST_URI=$SPILLWAY_URI SPILLWAY_TEST_MANAGEMENT=$SPILLWAY_MANAGEMENT SPILLWAY_TEST_POSTGRES=$SPILLWAY_POSTGRES
+	unset SPILLWAY_URI SPILLWAY_MANAGEMENT SPILLWAY_POSTGRES SPILLWAY_PROMETHEUS
+}
+
+need_c_compiler
+given="${SPILLWAY_TEST_URI:+x}${SPILLWAY_TEST_MANAGEMENT:+x}${SPILLWAY_TEST_POSTGRES:+x}"
+case $given in
+xxx) echo "testing on the servers given in SPILLWAY_TEST_*" ;;
+"") use_own_servers ;;
+*)
+	echo "give all of SPILLWAY_TEST_URI, SPILLWAY_TEST_MANAGEMENT and SPILLWAY_TEST_POSTGRES, or none" >&2
+	exit 2
+	;;
+esac
+
+# Two packages at once, whatever the machine: tests of several packages share the servers, and some look at latencies.
+# -count=1: a result from before is none, since the servers are part of what is tested.
+CGO_ENABLED=1 go test -race -shuffle=on -count=1 -p 2 -timeout 8m ./...
+tools/cover.sh

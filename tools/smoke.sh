@@ -1,16 +1,12 @@
 #!/usr/bin/env bash
-# The main job, short: 1,800 messages through servers of its own, and every one of them accounted for. What is checked is
-# the file that the run leaves, not its word.
+# The main job, short: 1,800 messages through real servers, and every one of them accounted for. What is checked is
+# the file that the run leaves, not its word. The servers are its own, unless a stack is up already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 rate=300 warmup=1 duration=5
 offered=$((rate * (warmup + duration)))
 
-if bin/spillway stack status >/dev/null 2>&1; then
-	echo "a stack is up; the smoke starts its own servers (bin/spillway stack down)" >&2
-	exit 1
-fi
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 

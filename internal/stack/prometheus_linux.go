@@ -1,7 +1,9 @@
 package stack
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -52,6 +54,22 @@ func (p *prometheus) spec() childSpec {
 }
 
 func (p *prometheus) listen() string { return "127.0.0.1:" + strconv.Itoa(p.ports[0]) }
+
+var errAnotherServer = errors.New("another server has the port")
+
+// confirm compares the data folder, which holds the stack's id.
+func (p *prometheus) confirm(ctx context.Context) error {
+	var flags struct {
+		Data map[string]string `json:"data"`
+	}
+	if err := getJSON(ctx, "http://"+p.listen()+"/api/v1/status/flags", &flags); err != nil {
+		return err
+	}
+	if flags.Data["storage.tsdb.path"] != p.data.path(Prometheus, "data") {
+		return errAnotherServer
+	}
+	return nil
+}
 
 func (p *prometheus) addresses(a *Addresses) {
 	a.Prometheus = "http://" + p.listen()

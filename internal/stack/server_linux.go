@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"context"
 	"syscall"
 )
 
@@ -17,6 +18,8 @@ type server interface {
 	spec() childSpec
 	// stopSignal asks for an orderly end.
 	stopSignal() syscall.Signal
+	// confirm makes sure that it is this server which answers, and not another one on a port that it lost.
+	confirm(ctx context.Context) error
 	// addresses fills in where the server listens.
 	addresses(a *Addresses)
 }
@@ -52,6 +55,9 @@ type base struct {
 	program string // server binary, as seen inside the root
 	ports   []int
 }
+
+// confirm is good for servers that ask for a password: no other one knows it.
+func (*base) confirm(context.Context) error { return nil }
 
 // command returns the spec of a program that runs as the server's user in its folder.
 func (b *base) command(service string, env []string, argv ...string) childSpec {

@@ -31,6 +31,7 @@ type service struct {
 	launcher   *launcher
 	executable string
 	timeout    time.Duration // bound for readiness
+	choose     func(n int) ([]int, error)
 
 	operation sync.Mutex // held for the length of a start or stop, so that they come one by one
 
@@ -46,7 +47,7 @@ func (s *service) first(ctx context.Context) error {
 	var err error
 	for range startAttempts {
 		var ports []int
-		if ports, err = freePorts(s.server.portCount()); err != nil {
+		if ports, err = s.choose(s.server.portCount()); err != nil {
 			return err
 		}
 		if err = s.server.prepare(ports); err != nil {
@@ -140,6 +141,9 @@ func (s *service) waitReady(ctx context.Context, p *process) (string, error) {
 	s.server.addresses(&a)
 	for {
 		version, err := probe(ctx, s.server.name(), a)
+		if err == nil {
+			err = s.server.confirm(ctx)
+		}
 		if err == nil {
 			return version, nil
 		}

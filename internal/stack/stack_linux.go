@@ -89,7 +89,7 @@ func (s *Stack) startAll(ctx context.Context, o Options, executable string) erro
 			return err
 		}
 		s.services[name] = &service{
-			server: server, data: s.data, launcher: s.launcher, executable: executable, timeout: o.readyTimeout(),
+			server: server, data: s.data, launcher: s.launcher, executable: executable, timeout: o.readyTimeout(), choose: freePorts,
 		}
 	}
 	progress := &lines{w: o.progress()}

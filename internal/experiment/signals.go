@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"spillway/internal/event"
+	"spillway/workers/retry"
 )
 
 // signals counts what an operator would watch and no other part keeps: links, breaker, failures, parking reasons. It
@@ -137,11 +138,15 @@ func (s *signals) breakerOpenFor(now time.Duration) time.Duration {
 	return s.breaker.sum(now)
 }
 
-// parkedBy returns the parked messages by reason, as the workers told.
+// parkedBy returns the parked messages by every reason there is, as the workers told.
 func (s *signals) parkedBy() map[string]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.reasons)
+	all := maps.Clone(s.reasons)
+	for _, reason := range retry.Reasons() {
+		all[string(reason)] += 0 // so that none parked reads as none, not as unknown
+	}
+	return all
 }
 
 // eachParked calls f for every message that was parked, when these are kept.

@@ -24,6 +24,9 @@ func (s *summary) account() {
 	s.row(1, "refused by the business", m.Refused, false)
 	s.row(1, "parked", m.Parked, true)
 	for _, reason := range slices.Sorted(maps.Keys(m.ParkedByReason)) {
+		if m.ParkedByReason[reason] == 0 {
+			continue // results list every reason there is
+		}
 		s.row(2, reason, m.ParkedByReason[reason], false)
 	}
 	s.row(1, "still queued at the end", m.QueuedAtEnd, true)

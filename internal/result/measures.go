@@ -27,9 +27,9 @@ type Messages struct {
 	Expired             int64            `json:"expired"`       // by a TTL of parking
 	Lost                int64            `json:"lost"`          // confirmed, and found nowhere
 	DuplicateEffects    int64            `json:"duplicate_effects"`
-	MissingEffects      int64            `json:"missing_effects"` // claimed in the inbox without an effect
-	Overlaps            int64            `json:"overlaps"`        // found in two places, applied and parked say
-	OrderViolations     int64            `json:"order_violations"`
+	MissingEffects      int64            `json:"missing_effects"`     // claimed in the inbox without an effect
+	Overlaps            int64            `json:"overlaps"`            // found in two places, applied and parked say
+	OrderViolations     *int64           `json:"order_violations"`    // null when no order was promised, so none was watched
 	RetriesPerMessage   map[string]int64 `json:"retries_per_message"` // messages by number of retries
 }
 

@@ -35,7 +35,9 @@ func (s *summary) account() {
 	s.row(0, "duplicate effects", m.DuplicateEffects, true)
 	s.row(0, "missing effects", m.MissingEffects, true)
 	s.row(0, "in two places", m.Overlaps, false)
-	s.row(0, "out of order", m.OrderViolations, false)
+	if m.OrderViolations != nil {
+		s.row(0, "out of order", *m.OrderViolations, true)
+	}
 	s.printf("  %s publishes (%s again), %s deliveries (%s again), %s duplicates absorbed, %s retries\n",
 		whole(m.Publishes), whole(m.Republished), whole(m.Delivered), whole(m.Redelivered), whole(m.DuplicateDeliveries), whole(m.RetriesScheduled))
 }

@@ -24,6 +24,8 @@ type watch struct {
 	file   *os.File
 	series *result.SeriesWriter
 
+	lastSecond time.Duration // in whole seconds; the probe's goroutine owns it
+
 	mu     sync.Mutex // guards all below
 	phase  string
 	faults []string
@@ -56,10 +58,16 @@ func newWatch(r *run) (*watch, error) {
 func (w *watch) Viewed(v ledger.View) {
 	w.run.storm.Sample(storm.Sample{At: v.At, Age: v.Unsettled, Debt: v.RetryDebt})
 	w.gauges(v)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if v.At/time.Second > w.last.at/time.Second {
-		w.tick(v)
+	if v.At/time.Second > w.lastSecond {
+		w.lastSecond = v.At / time.Second
+		w.show(w.tick(v))
+	}
+}
+
+// show tells the panel, without the lock: a reader of our output that stalls must not hold up a fault.
+func (w *watch) show(p Progress) {
+	if w.run.o.Progress != nil {
+		w.run.o.Progress(p)
 	}
 }
 
@@ -94,24 +102,25 @@ func (w *watch) gauges(v ledger.View) {
 	m.SetRetryDebt(v.RetryDebt)
 }
 
-// tick ends one second; the caller holds the lock.
-func (w *watch) tick(v ledger.View) {
+// tick ends one second and returns what the panel shows of it.
+func (w *watch) tick(v ledger.View) Progress {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	r := w.run
 	pool := r.db.PoolStats()
 	r.metrics.SetPool(pool.Acquired, pool.Idle, pool.Max)
-	r.metrics.SetPoolWait(r.db.PoolWait())
+	r.metrics.SetPoolWait(pool.Wait)
 	counts := r.ledger.Counts()
+	before := w.last
 	now := second{at: v.At, counts: counts, returns: r.signals.returns.Load(), blocked: r.signals.blockedFor(v.At)}
 	w.keep(w.series.Write(w.row(v, now)))
 	w.keep(r.logs.Rotate(v.At))
-	if r.o.Progress != nil {
-		l := &r.o.Profile.Load
-		r.o.Progress(Progress{
-			Phase: w.phase, Elapsed: max(0, v.At-leadTime), Planned: l.Warmup + l.Duration, Counts: counts, Since: w.last.counts,
-			View: v, Breaker: r.signals.breakerNow(), Faults: slices.Clone(w.faults), Interval: v.At - w.last.at,
-		})
-	}
 	w.last = now
+	l := &r.o.Profile.Load
+	return Progress{
+		Phase: w.phase, Elapsed: max(0, v.At-leadTime), Planned: l.Warmup + l.Duration, Counts: counts, Since: before.counts,
+		View: v, Breaker: r.signals.breakerNow(), Faults: slices.Clone(w.faults), Interval: v.At - before.at,
+	}
 }
 
 func (w *watch) row(v ledger.View, now second) result.Row {

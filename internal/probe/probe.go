@@ -4,9 +4,8 @@ package probe
 
 import (
 	"context"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"spillway/internal/ledger"
 	"spillway/internal/timebase"
@@ -55,44 +54,36 @@ func (p *Probe) Ages() *Ages { return p.ages }
 
 // Run samples until ctx ends.
 func (p *Probe) Run(ctx context.Context) {
-	var group errgroup.Group
-	group.Go(func() error { return p.watch(ctx) })
+	var group sync.WaitGroup
+	group.Go(func() { every(ctx, viewInterval, p.view) })
 	if p.cfg.Depths != nil {
-		group.Go(func() error { return p.measure(ctx) })
+		group.Go(func() { every(ctx, depthInterval, func() { p.measure(ctx) }) })
 	}
-	_ = group.Wait() // both end with ctx and have no other error
+	group.Wait()
 }
 
-func (p *Probe) watch(ctx context.Context) error {
-	ticker := time.NewTicker(viewInterval)
+// every calls f at each tick until ctx ends; ticks that f is too slow for are left out.
+func every(ctx context.Context, interval time.Duration, f func()) {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-ticker.C:
-			v := p.cfg.View(p.cfg.Base.Now())
-			p.ages.add(v)
-			p.cfg.Listen.Viewed(v)
+			f()
 		}
 	}
 }
 
-func (p *Probe) measure(ctx context.Context) error {
-	ticker := time.NewTicker(depthInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-			p.measureOnce(ctx)
-		}
-	}
+func (p *Probe) view() {
+	v := p.cfg.View(p.cfg.Base.Now())
+	p.ages.add(v)
+	p.cfg.Listen.Viewed(v)
 }
 
-// measureOnce asks for the depths. A broker that cannot answer leaves a gap; the links tell of its absence.
-func (p *Probe) measureOnce(ctx context.Context) {
+// measure asks for the depths. A broker that cannot answer leaves a gap; the links tell of its absence.
+func (p *Probe) measure(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, depthTimeout)
 	defer cancel()
 	ready, err := p.cfg.Depths(ctx)

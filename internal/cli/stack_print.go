@@ -82,7 +82,8 @@ func (a *app) printLog(cmd *cobra.Command, remote *stack.Remote, service string)
 }
 
 func (a *app) newStackEnv() *cobra.Command {
-	return &cobra.Command{
+	var prefix string
+	cmd := &cobra.Command{
 		Use:   "env",
 		Short: "Print the addresses of the stack that is up as shell variables, credentials included",
 		Long: `Print the addresses of the stack that is up as shell variables, credentials included. Every verb reads them:
@@ -94,20 +95,22 @@ SPILLWAY_URI, SPILLWAY_MANAGEMENT, SPILLWAY_POSTGRES, SPILLWAY_PROMETHEUS.`,
 			if err != nil {
 				return err
 			}
-			printEnv(a.stdout, remote.Addresses())
+			printEnv(a.stdout, prefix, remote.Addresses())
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&prefix, "prefix", "SPILLWAY_", "how the names begin")
+	return cmd
 }
 
 // printEnv quotes for POSIX shells; addresses of ours hold no single quote.
-func printEnv(w io.Writer, a stack.Addresses) {
+func printEnv(w io.Writer, prefix string, a stack.Addresses) {
 	for _, v := range [][2]string{
-		{"SPILLWAY_URI", a.AMQP}, {"SPILLWAY_MANAGEMENT", a.Management},
-		{"SPILLWAY_POSTGRES", a.Postgres}, {"SPILLWAY_PROMETHEUS", a.Prometheus},
+		{"URI", a.AMQP}, {"MANAGEMENT", a.Management},
+		{"POSTGRES", a.Postgres}, {"PROMETHEUS", a.Prometheus},
 	} {
 		if v[1] != "" {
-			fmt.Fprintf(w, "export %s='%s'\n", v[0], v[1])
+			fmt.Fprintf(w, "export %s%s='%s'\n", prefix, v[0], v[1])
 		}
 	}
 }

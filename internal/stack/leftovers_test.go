@@ -25,11 +25,6 @@ func deadStack(t *testing.T, parent, id string) string {
 	return dir
 }
 
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
 func TestOpeningDataCleansDeadStacksAndSparesLiveOnes(t *testing.T) {
 	t.Parallel()
 	root := &Root{Path: t.TempDir()}

@@ -1,0 +1,88 @@
+package stack
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// tree makes empty files below a folder.
+func tree(t *testing.T, files ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, f := range files {
+		path := filepath.Join(dir, f)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestARootThatLacksAServerIsNoRoot(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, "usr/lib/rabbitmq/bin/rabbitmq-server", "usr/bin/prometheus")
+	if _, err := FindRoot(dir); !errors.Is(err, ErrNoRoot) {
+		t.Errorf("a root without PostgreSQL gives %v, want %v", err, ErrNoRoot)
+	}
+	if _, err := FindRoot(filepath.Join(dir, "absent")); !errors.Is(err, ErrNoRoot) {
+		t.Errorf("no folder gives %v, want %v", err, ErrNoRoot)
+	}
+}
+
+func TestTheNewestPostgresIsTaken(t *testing.T) {
+	t.Parallel()
+	r := &Root{Path: tree(t, "usr/lib/postgresql/9/bin/initdb", "usr/lib/postgresql/18/bin/initdb", "usr/lib/postgresql/17/bin/initdb")}
+	if got, err := r.program(PostgreSQL); err != nil || got != "/usr/lib/postgresql/18/bin/postgres" {
+		t.Errorf("got %q, %v; want that of 18", got, err)
+	}
+}
+
+func TestUsersComeFromTheRoot(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, "etc/passwd")
+	passwd := "root:x:0:0:root:/root:/bin/sh\nrabbitmq:x:103:107::/:/bin/false\npostgres:x:0:0::/:/bin/sh\n"
+	if err := os.WriteFile(filepath.Join(dir, "etc/passwd"), []byte(passwd), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := &Root{Path: dir}
+	if got, err := r.user("rabbitmq"); err != nil || got != (account{103, 107}) {
+		t.Errorf("rabbitmq is %v, %v; want 103, 107", got, err)
+	}
+	for _, name := range []string{"postgres", "prometheus"} { // one has root's number, one is missing
+		if got, err := r.user(name); err == nil {
+			t.Errorf("%s is %v, want an error", name, got)
+		}
+	}
+}
+
+func TestPortsAreDifferentAndBelowTheEphemeralRange(t *testing.T) {
+	t.Parallel()
+	ports, err := freePorts(20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int]bool{}
+	for _, p := range ports {
+		if seen[p] || p < portFloor || p >= ephemeralStart() {
+			t.Errorf("port %d: seen before %v, want one in [%d, %d)", p, seen[p], portFloor, ephemeralStart())
+		}
+		seen[p] = true
+	}
+}
+
+func TestRedactedHidesEveryPassword(t *testing.T) {
+	t.Parallel()
+	got := Addresses{AMQP: "amqp://u:secret@h:1/", Management: "http://u:secret@h:2", Postgres: "postgres://u:secret@h:3/d", Prometheus: "http://h:4"}.Redacted()
+	want := Addresses{AMQP: "amqp://u:xxxxx@h:1/", Management: "http://u:xxxxx@h:2", Postgres: "postgres://u:xxxxx@h:3/d", Prometheus: "http://h:4"}
+	if got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := redact("amqp://u:se%cret@h/"); got != "(hidden)" {
+		t.Errorf("a broken URI is shown as %q", got)
+	}
+}

@@ -25,8 +25,6 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	a := &app{stdout: stdout, stderr: stderr, getenv: os.Getenv}
 	root := a.newRoot()
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	var e *exitError
 	if err != nil && (!errors.As(err, &e) || e.err != nil) {
@@ -42,8 +40,9 @@ func (a *app) newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
-	root.AddCommand(a.newRun(), a.newVersion(), a.newStack())
-	root.AddCommand(a.newProfile())
+	root.SetOut(a.stdout) // before finish: completion scripts go where output goes at that moment
+	root.SetErr(a.stderr)
+	root.AddCommand(a.newRun(), a.newVersion(), a.newStack(), a.newDoctor(), a.newProfile())
+	a.finish(root)
 	return root
 }

@@ -40,7 +40,7 @@ func (a *app) newProfileList() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				p, err := parseProfile(source, nil)
+				p, err := parseProfile(source, overrides{})
 				if err != nil {
 					return err
 				}
@@ -67,6 +67,8 @@ func (a *app) newProfileShow() *cobra.Command {
 		Short: "Print a profile",
 		Long:  "Print a profile as it is written, or with --effective as a run would use it: with defaults and --set.",
 		Args:  usageArgs(cobra.ExactArgs(1)),
+
+		ValidArgsFunction: completeProfiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			source, err := resolveProfile(args[0], cmd.InOrStdin())
 			if err != nil {
@@ -76,7 +78,7 @@ func (a *app) newProfileShow() *cobra.Command {
 				_, err := a.stdout.Write(source.Data)
 				return err
 			}
-			p, err := parseProfile(source, sets)
+			p, err := parseProfile(source, overrides{sets: sets})
 			if err != nil {
 				return err
 			}
@@ -95,6 +97,8 @@ func (a *app) newProfileValidate() *cobra.Command {
 		Use:   "validate NAME|FILE|- ...",
 		Short: "Check profiles and print every problem with its position",
 		Args:  usageArgs(cobra.MinimumNArgs(1)),
+
+		ValidArgsFunction: completeProfiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			unsound := false
 			for _, arg := range args {
@@ -162,14 +166,14 @@ func resolveProfile(arg string, stdin io.Reader) (profile.Source, error) {
 	return source, nil
 }
 
-// parseProfile applies settings as written on the command line and returns the sound profile, or a usage error with
+// parseProfile applies settings from outside the profile and returns the sound profile, or a usage error with
 // every problem on a line of its own, so that an editor can follow the positions.
-func parseProfile(source profile.Source, sets []string, flags ...profile.Set) (*profile.Profile, error) {
-	settings, err := parseSets(sets)
+func parseProfile(source profile.Source, o overrides) (*profile.Profile, error) {
+	settings, err := o.parse()
 	if err != nil {
 		return nil, usageError(err)
 	}
-	p, err := profile.Parse(source, append(settings, flags...), result.CheckThresholds)
+	p, err := profile.Parse(source, settings, result.CheckThresholds)
 	var problems profile.Problems
 	if errors.As(err, &problems) {
 		return nil, usageError(fmt.Errorf("%s in the profile:\n%w", plural(len(problems), "problem"), err))

@@ -56,8 +56,9 @@ Exit codes: 0 pass, 2 usage or profile, 3 threshold missed, 4 guarantee broken, 
   spillway run profiles/outage.yaml -o results/outage
   spillway run steady -r 500 -z 10s --set workers.breaker.enabled=true
   spillway run steady --uri amqp://user@broker.test:5672/ --allow-host broker.test`,
-		Args: usageArgs(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0], &f) },
+		Args:              usageArgs(cobra.ExactArgs(1)),
+		ValidArgsFunction: completeProfiles,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0], &f) },
 	}
 	flags := cmd.Flags()
 	for _, s := range shortcuts {
@@ -79,7 +80,7 @@ func (a *app) run(cmd *cobra.Command, arg string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	p, err := parseProfile(source, f.sets, shortcutSets(cmd)...)
+	p, err := parseProfile(source, overridesOf(cmd, f.sets))
 	if err != nil {
 		return err
 	}
@@ -126,16 +127,20 @@ func runError(err error) error {
 	}
 }
 
-// shortcutSets returns the settings that the shortcut flags stand for; they win over --set.
-func shortcutSets(cmd *cobra.Command) []profile.Set {
-	var sets []profile.Set
+// overridesOf returns the settings over the profile. Shortcut flags win over --set, which wins over the environment.
+func overridesOf(cmd *cobra.Command, sets []string) overrides {
+	o := overrides{sets: sets}
 	for _, s := range shortcuts {
-		if flag := cmd.Flags().Lookup(s.name); flag.Changed {
-			value := flag.Value.String()
-			sets = append(sets, profile.Set{Path: s.path, Value: value, Words: "--" + s.name + " " + value})
+		flag := cmd.Flags().Lookup(s.name)
+		value := flag.Value.String()
+		switch variable := variableFrom(flag); {
+		case variable != "":
+			o.environment = append(o.environment, profile.Set{Path: s.path, Value: value, Words: variable + "=" + value})
+		case flag.Changed:
+			o.flags = append(o.flags, profile.Set{Path: s.path, Value: value, Words: "--" + s.name + " " + value})
 		}
 	}
-	return sets
+	return o
 }
 
 // runIDBytes of chance keep two runs of one second apart.

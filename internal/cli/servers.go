@@ -148,6 +148,8 @@ func complete(s *experiment.Servers, chosen *stack.Chosen, f serverFlags) {
 	}
 	if f.postgres == "" {
 		s.Postgres = at.Postgres
+	} else {
+		s.Control = nil // a fault must not stop another database than the one in use
 	}
 }
 

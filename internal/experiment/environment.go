@@ -49,7 +49,7 @@ func (r *run) colocated() bool {
 func (r *run) host() result.Host {
 	return result.Host{
 		OS: runtime.GOOS + "/" + runtime.GOARCH, Kernel: firstLine("/proc/sys/kernel/osrelease"), CPUs: runtime.NumCPU(),
-		MemoryBytes: memoryBytes(), StealRatio: r.steal.ratio(), FsyncSeconds: fsyncSeconds(r.o.Dir),
+		MemoryBytes: MemoryBytes(), StealRatio: r.steal.ratio(), FsyncSeconds: fsyncSeconds(r.o.Dir),
 	}
 }
 
@@ -62,8 +62,8 @@ func firstLine(path string) string {
 	return line
 }
 
-// memoryBytes returns the machine's memory from /proc/meminfo, 0 where there is none.
-func memoryBytes() int64 {
+// MemoryBytes returns the machine's memory from /proc/meminfo, 0 where there is none.
+func MemoryBytes() int64 {
 	data, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return 0

@@ -7,6 +7,7 @@ import (
 
 	"spillway/internal/broker/rabbit"
 	"spillway/internal/postgres"
+	"spillway/internal/profile"
 	"spillway/internal/topology"
 )
 
@@ -15,6 +16,11 @@ const schemaPrefix = "spillway_"
 
 // connsBesideHandlers are the pool's connections beyond one for each handler: statistics, audit and the fault's ping.
 const connsBesideHandlers = 3
+
+// DatabaseConnections returns how many connections to the database a run of the profile opens at most.
+func DatabaseConnections(p *profile.Profile) int {
+	return p.Workers.Count*p.Workers.Concurrency + connsBesideHandlers
+}
 
 // preflight finds everything that would keep the run from its load, before anything is made on a server.
 func (r *run) preflight(ctx context.Context) error {
@@ -52,7 +58,7 @@ func (r *run) reach(ctx context.Context) error {
 	}
 	r.db, err = postgres.Open(ctx, postgres.Config{
 		URI: r.o.Servers.Postgres, Schema: schemaPrefix + r.o.RunID,
-		MaxConns:        r.o.Profile.Workers.Count*r.o.Profile.Workers.Concurrency + connsBesideHandlers,
+		MaxConns:        DatabaseConnections(r.o.Profile),
 		ApplicationName: "spillway",
 	})
 	if err != nil {
@@ -71,8 +77,13 @@ func (r *run) checkHosts() error {
 	if err != nil {
 		return environment("database: %w", err)
 	}
-	for _, host := range append(hosts, database...) {
-		if !rabbit.IsLoopback(host) && !slices.Contains(r.o.AllowHosts, host) {
+	return CheckHosts(append(hosts, database...), r.o.AllowHosts)
+}
+
+// CheckHosts refuses the first host that is not this machine and was not named on purpose; the error wraps ErrEnvironment.
+func CheckHosts(hosts, allowed []string) error {
+	for _, host := range hosts {
+		if !rabbit.IsLoopback(host) && !slices.Contains(allowed, host) {
 			return environment("host %q is not on this machine; a load test can stop a server that others use: "+
 				"give --allow-host %s if you mean it", host, host)
 		}

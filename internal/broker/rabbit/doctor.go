@@ -16,6 +16,13 @@ type Check struct {
 	Fix    string // what to do about it; "" when OK
 }
 
+// Names of checks that not every run needs.
+const (
+	CheckManagement = "management API"
+	CheckTags       = "user tags"
+	CheckPlugins    = "plugins"
+)
+
 // neededFlags are the feature flags that the topology needs. Newer brokers have them always, and may not list them.
 var neededFlags = map[string]string{
 	"quorum_queue": "quorum queues",
@@ -27,7 +34,7 @@ func Doctor(ctx context.Context, d *Driver, management *Management) []Check {
 	checks := []Check{checkServer(ctx, d)}
 	if management == nil {
 		return append(checks, Check{
-			Name: "management API", Detail: "no address was given",
+			Name: CheckManagement, Detail: "no address was given",
 			Fix: "give --management, or run with topology.management none, where some things cannot be audited",
 		})
 	}
@@ -55,7 +62,7 @@ func checkServer(ctx context.Context, d *Driver) Check {
 }
 
 func checkManagement(ctx context.Context, m *Management) Check {
-	c := Check{Name: "management API"}
+	c := Check{Name: CheckManagement}
 	o, err := m.Overview(ctx)
 	if err != nil {
 		return c.failed(err, "enable the plugin rabbitmq_management and give the user the tag management or more")
@@ -65,7 +72,7 @@ func checkManagement(ctx context.Context, m *Management) Check {
 
 // checkTags asks for what makes virtual hosts (administrator) and policies (policymaker).
 func checkTags(ctx context.Context, m *Management) Check {
-	c := Check{Name: "user tags"}
+	c := Check{Name: CheckTags}
 	tags, err := m.Tags(ctx)
 	if err != nil {
 		return c.failed(err, "give the user the tag management or more")
@@ -100,7 +107,7 @@ func rightsFix(d *Driver) string {
 }
 
 func checkPlugins(ctx context.Context, m *Management) Check {
-	c := Check{Name: "plugins"}
+	c := Check{Name: CheckPlugins}
 	nodes, err := m.Nodes(ctx)
 	if err != nil {
 		return c.failed(err, "give the user the tag monitoring")

@@ -72,6 +72,16 @@ func (m *Management) DeletePolicy(ctx context.Context, vhost, name string) error
 	return nil
 }
 
+// Connections returns how many connections to a virtual host the API knows of. A connection becomes known with its first
+// statistics, up to 5 s after it was opened.
+func (m *Management) Connections(ctx context.Context, vhost string) (int, error) {
+	var all []struct{}
+	if err := m.get(ctx, path("vhosts", vhost, "connections"), &all); err != nil {
+		return 0, fmt.Errorf("list the connections of virtual host %q: %w", vhost, err)
+	}
+	return len(all), nil
+}
+
 // CloseConnections closes every connection to a virtual host that the API knows of, and returns how many. A connection
 // becomes known with its first statistics, up to 5 s after it was opened.
 func (m *Management) CloseConnections(ctx context.Context, vhost string) (int, error) {

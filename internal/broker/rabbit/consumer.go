@@ -32,7 +32,6 @@ type consumer struct {
 
 	cancelled atomic.Bool // by us
 	closing   atomic.Bool
-	aborted   atomic.Bool
 	done      chan struct{}
 	err       error // written before done and out are closed
 }
@@ -100,13 +99,13 @@ func (c *consumer) run(in <-chan amqp.Delivery) {
 		return
 	}
 	close(c.out)
-	c.err = epochError(<-c.closes, c.closing.Load(), c.aborted.Load())
+	c.err = epochError(<-c.closes, c.closing.Load(), c.conn.aborted.Load())
 	close(c.done)
 	c.closeAfterChannel()
 }
 
 func (c *consumer) endWith(cause *amqp.Error) {
-	c.end(epochError(cause, c.closing.Load(), c.aborted.Load()))
+	c.end(epochError(cause, c.closing.Load(), c.conn.aborted.Load()))
 	c.closeAfterChannel()
 }
 
@@ -219,7 +218,4 @@ func (c *consumer) Close(ctx context.Context) error {
 }
 
 // Abort implements broker.Consumer.
-func (c *consumer) Abort() {
-	c.aborted.Store(true)
-	c.conn.abort()
-}
+func (c *consumer) Abort() { c.conn.abort() }

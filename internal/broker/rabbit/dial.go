@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync/atomic"
 	"syscall"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -17,8 +18,9 @@ import (
 // connection is one AMQP connection with the wire under it.
 type connection struct {
 	*amqp.Connection
-	wire *wire
-	at   endpoint
+	wire    *wire
+	at      endpoint
+	aborted atomic.Bool // by us, rather than by an accident
 }
 
 // dial opens a connection to the first address that takes it. Successive calls start with successive addresses, which
@@ -109,8 +111,11 @@ func loginError(e endpoint, err, lost error) error {
 	}
 }
 
-// abort closes the socket at once.
-func (c *connection) abort() { c.wire.abort() }
+// abort closes the socket at once. It does not block.
+func (c *connection) abort() {
+	c.aborted.Store(true)
+	c.wire.abort()
+}
 
 // close ends the connection in an orderly way, or by force when the context or closeBound is over. It does not return
 // before the library has let go of the connection.

@@ -18,7 +18,7 @@ import (
 // maxWindow is the port's bound on unsettled publishes.
 const maxWindow = 65535
 
-// errAborted is why an epoch ended that Abort ended.
+// errAborted is why an epoch ended that Abort, or a Close out of time, ended.
 var errAborted = errors.New("aborted")
 
 // publisher is one publishing epoch. Publish appends to pending, the settling goroutine takes away from it.
@@ -46,7 +46,6 @@ type publisher struct {
 
 	nudge   chan struct{} // a publish that was answered before it was in pending; capacity 1
 	closing atomic.Bool
-	aborted atomic.Bool
 	done    chan struct{}
 	err     error // written before done is closed
 }
@@ -131,7 +130,7 @@ func (p *publisher) Publish(token uint64, m *broker.Message) error {
 	}
 	confirm, err := p.channel.PublishWithDeferredConfirm(m.Exchange, m.RoutingKey, true, false, publishing(m))
 	if err != nil {
-		p.conn.abort() // part of the message may be on the wire: nothing more can follow it
+		p.conn.wire.abort() // part of the message may be on the wire: nothing more can follow it
 		return fmt.Errorf("publish to exchange %q: %w: %w", m.Exchange, broker.ErrClosed, err)
 	}
 	s := slot{token, confirm, identity{m.Exchange, m.RoutingKey, m.MessageID, m.Headers.Seq}}
@@ -204,10 +203,7 @@ func (p *publisher) Close(ctx context.Context) error {
 }
 
 // Abort implements broker.Publisher.
-func (p *publisher) Abort() {
-	p.aborted.Store(true)
-	p.conn.abort()
-}
+func (p *publisher) Abort() { p.conn.abort() }
 
 func returnIdentity(r *amqp.Return) identity {
 	h := envelope.ParseHeaders(r.Headers)

@@ -161,7 +161,7 @@ func (p *publisher) closeAfterChannel() {
 
 // endError returns why the epoch ended; nil after an orderly Close.
 func (p *publisher) endError(cause *amqp.Error) error {
-	return epochError(cause, p.closing.Load(), p.aborted.Load())
+	return epochError(cause, p.closing.Load(), p.conn.aborted.Load())
 }
 
 func epochError(cause *amqp.Error, closing, aborted bool) error {

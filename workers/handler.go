@@ -36,16 +36,18 @@ type handled struct {
 
 // handle runs one attempt, bounded by the handler's time-out.
 func (h *handler) handle(ctx context.Context, d *broker.Delivery) handled {
-	if d.MessageID == "" {
-		return permanent(retry.EmptyID, errEmptyID)
-	}
 	order, err := envelope.Decode(d.Body)
-	if err != nil {
-		return permanent(decodeReason(err), err)
+	var out handled
+	switch {
+	case d.MessageID == "":
+		out = permanent(retry.EmptyID, errEmptyID)
+	case err != nil:
+		out = permanent(decodeReason(err), err)
+	default:
+		ctx, cancel := context.WithTimeoutCause(ctx, h.timeout, errHandlerTimeout)
+		defer cancel()
+		out = h.work(ctx, d, &order)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, h.timeout, errHandlerTimeout)
-	defer cancel()
-	out := h.work(ctx, d, &order)
 	out.order = order
 	return out
 }

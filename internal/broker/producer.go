@@ -31,37 +31,53 @@ type Producer struct {
 	cfg  ProducerConfig
 	turn chan struct{} // held by the one goroutine that writes; a channel, so that waiting for it ends with the context
 
-	mu      sync.Mutex // guards epoch, changed and stopped
+	// stopped ends with Close or with Run, so that nobody waits for an epoch that will not come.
+	stopped context.Context
+	stop    context.CancelFunc
+
+	mu      sync.Mutex // guards epoch and changed
 	epoch   Publisher  // nil while there is none
 	changed chan struct{}
-	stopped bool
 }
 
 // NewProducer returns a producer that has no connection until Run runs.
 func NewProducer(cfg ProducerConfig) *Producer {
-	return &Producer{cfg: cfg, turn: make(chan struct{}, 1), changed: make(chan struct{})}
+	p := &Producer{cfg: cfg, turn: make(chan struct{}, 1), changed: make(chan struct{})}
+	p.stopped, p.stop = context.WithCancel(context.Background())
+	return p
 }
 
 // Run keeps an epoch open until ctx ends or Close is called. Ending ctx is the hard stop: the socket is closed and what
-// is open settles as Unknown before Run returns.
+// is open settles as Unknown before Run returns. The error is that of the last try to connect when ctx ended without an
+// epoch; nil otherwise.
 func (p *Producer) Run(ctx context.Context) error {
 	defer p.stop()
-	tries := 0
-	for first := true; ; first = false {
-		epoch, err := p.cfg.Driver.OpenPublisher(ctx, p.cfg.Name, p.cfg.Window, p.cfg.Settled, p.cfg.Flow)
+	opening, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.stopped, cancel)() // a Close does not wait for a broker that is away
+	for opened := false; ; opened = true {
+		epoch, err := p.open(opening)
 		if err != nil {
-			if !Wait(ctx, p.cfg.Backoff.Delay(tries, rand.Float64())) {
-				return fmt.Errorf("connect %s: %w", p.cfg.Name, err)
+			if ctx.Err() == nil {
+				return nil // closed
 			}
-			tries++
-			continue
+			return fmt.Errorf("connect %s: %w", p.cfg.Name, err)
 		}
-		tries = 0
-		if !first && p.cfg.Reconnected != nil {
+		if opened && p.cfg.Reconnected != nil {
 			p.cfg.Reconnected()
 		}
 		if p.serve(ctx, epoch) {
 			return nil
+		}
+	}
+}
+
+// open tries until an epoch is open or ctx ends.
+func (p *Producer) open(ctx context.Context) (Publisher, error) {
+	for tries := 0; ; tries++ {
+		epoch, err := p.cfg.Driver.OpenPublisher(ctx, p.cfg.Name, p.cfg.Window, p.cfg.Settled, p.cfg.Flow)
+		if err == nil || !Wait(ctx, p.cfg.Backoff.Delay(tries, rand.Float64())) {
+			return epoch, err
 		}
 	}
 }
@@ -80,7 +96,7 @@ func (p *Producer) serve(ctx context.Context, epoch Publisher) (through bool) {
 		<-epoch.Done()
 	}
 	p.install(nil)
-	return ctx.Err() != nil || p.isStopped()
+	return ctx.Err() != nil || p.stopped.Err() != nil
 }
 
 // Publish writes one message through the present epoch, waiting for one if there is none. After nil, exactly one
@@ -103,10 +119,11 @@ func (p *Producer) Publish(ctx context.Context, token uint64, m *Message) error 
 	return nil
 }
 
-// Close ends the present epoch in an orderly way, bounded by ctx, and lets Run return.
+// Close ends the present epoch in an orderly way, bounded by ctx, and lets Run return. Without an epoch it returns at
+// once, and a Publish that waits for one returns ErrProducerStopped.
 func (p *Producer) Close(ctx context.Context) error {
 	p.mu.Lock()
-	p.stopped = true
+	p.stop()
 	epoch := p.epoch
 	p.mu.Unlock()
 	if epoch == nil {
@@ -119,9 +136,9 @@ func (p *Producer) Close(ctx context.Context) error {
 func (p *Producer) current(ctx context.Context) (Publisher, error) {
 	for {
 		p.mu.Lock()
-		epoch, changed, stopped := p.epoch, p.changed, p.stopped
+		epoch, changed := p.epoch, p.changed
 		p.mu.Unlock()
-		if stopped {
+		if p.stopped.Err() != nil {
 			return nil, ErrProducerStopped
 		}
 		if epoch != nil {
@@ -129,6 +146,7 @@ func (p *Producer) current(ctx context.Context) (Publisher, error) {
 		}
 		select {
 		case <-changed:
+		case <-p.stopped.Done():
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -139,7 +157,7 @@ func (p *Producer) current(ctx context.Context) (Publisher, error) {
 func (p *Producer) install(epoch Publisher) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if epoch != nil && p.stopped {
+	if epoch != nil && p.stopped.Err() != nil {
 		return false
 	}
 	p.epoch = epoch
@@ -148,27 +166,13 @@ func (p *Producer) install(epoch Publisher) bool {
 	return true
 }
 
-func (p *Producer) stop() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stopped = true
-	close(p.changed)
-	p.changed = make(chan struct{})
-}
-
-func (p *Producer) isStopped() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.stopped
-}
-
-// Wait sleeps for d and reports true, or false as soon as ctx ends.
+// Wait sleeps for d and reports true, or false as soon as ctx ends; false too when both have come.
 func Wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
+		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false
 	}

@@ -31,6 +31,9 @@ const (
 // MaxErrorRunes bounds the error text carried by a message; longer texts are cut.
 const MaxErrorRunes = 512
 
+// maxRetries bounds the retries that a message can claim: a foreign header must not overflow the attempt.
+const maxRetries = 1<<31 - 2
+
 // NoSeq is the sequence of a message that carries none.
 const NoSeq int64 = -1
 
@@ -118,7 +121,7 @@ func ParseHeaders(t map[string]any) Headers {
 		Seq:         integer(t, headerSeq, NoSeq),
 		ScheduledAt: integer(t, headerScheduledAt, 0),
 		SentAt:      integer(t, headerSentAt, 0),
-		Retries:     int(max(0, integer(t, headerRetryAttempt, 0))),
+		Retries:     int(min(max(0, integer(t, headerRetryAttempt, 0)), maxRetries)),
 		TraceParent: text(t, headerTraceParent),
 		RedrivenAt:  integer(t, headerRedrivenAt, 0),
 		Deadline:    integer(t, headerDeadline, 0),

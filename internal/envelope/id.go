@@ -102,10 +102,7 @@ func parseUUID(s string) (hi, lo uint64, ok bool) {
 	digits := 0
 	for i := range len(s) {
 		c := s[i]
-		if c == '-' {
-			if i != 8 && i != 13 && i != 18 && i != 23 {
-				return 0, 0, false
-			}
+		if c == '-' { // one at another place leaves too few digits
 			continue
 		}
 		n, good := nibble(c)

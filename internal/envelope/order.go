@@ -54,12 +54,12 @@ type Data struct {
 // padOverhead is what the pad field adds beside its content: `,"pad":""`.
 const padOverhead = len(`,"pad":""`)
 
-// MinSize is the size in bytes below which a body cannot be asked for: the longest envelope that this build writes,
-// with its longest ids, SKU and numbers.
+// MinSize is the size in bytes below which a body cannot be asked for: no envelope that this build writes is longer, with
+// its longest ids, SKU and numbers.
 const MinSize = 480
 
-// AppendJSON appends the body to dst, padded with a "pad" field to size bytes, and returns the extended slice. A body
-// longer than size is left as it is. Strings are quoted by encoding/json's rules.
+// AppendJSON appends the body to dst, padded to exactly size bytes with a "pad" field, or with blanks where that has no
+// room, and returns the extended slice. A body longer than size is left as it is. Strings are quoted by encoding/json's rules.
 func (o *Order) AppendJSON(dst []byte, size int) []byte {
 	start := len(dst)
 	dst = appendStringField(append(dst, '{'), "id", o.ID)
@@ -82,9 +82,12 @@ func (o *Order) AppendJSON(dst []byte, size int) []byte {
 	return append(appendPad(dst, size-(len(dst)-start)-1), '}')
 }
 
-// appendPad appends a pad field of n bytes in all, or nothing when n is too small for one.
+// appendPad appends n bytes in all: a pad field, or blanks when n is too small for one.
 func appendPad(dst []byte, n int) []byte {
 	if n < padOverhead {
+		for range n {
+			dst = append(dst, ' ')
+		}
 		return dst
 	}
 	dst = append(dst, `,"pad":"`...)
@@ -121,20 +124,21 @@ func plain(s string) bool {
 }
 
 // Decode reads and checks a body. Its errors wrap ErrBadJSON, ErrMissingField or ErrUnknownSchema; the schema version is
-// judged before the fields, since a later version may have others.
+// judged before the fields, since a later version may have others. With an error the order is what could be read, for
+// the failure's metadata; zero for ErrBadJSON.
 func Decode(body []byte) (Order, error) {
 	var o Order
 	if err := json.Unmarshal(body, &o); err != nil {
 		return Order{}, fmt.Errorf("%w: %w", ErrBadJSON, err)
 	}
 	if o.SchemaVersion == 0 {
-		return Order{}, fmt.Errorf("%w: schema_version", ErrMissingField)
+		return o, fmt.Errorf("%w: schema_version", ErrMissingField)
 	}
 	if o.SchemaVersion != SchemaVersion {
-		return Order{}, fmt.Errorf("%w: %d, this build reads %d", ErrUnknownSchema, o.SchemaVersion, SchemaVersion)
+		return o, fmt.Errorf("%w: %d, this build reads %d", ErrUnknownSchema, o.SchemaVersion, SchemaVersion)
 	}
 	if field := o.missing(); field != "" {
-		return Order{}, fmt.Errorf("%w: %s", ErrMissingField, field)
+		return o, fmt.Errorf("%w: %s", ErrMissingField, field)
 	}
 	return o, nil
 }

@@ -1,0 +1,338 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"spillway/internal/broker"
+)
+
+func TestAPublishIsSettledByItsEpoch(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := supervise(t.Context(), newScript())
+		if err := p.Publish(t.Context(), 1, &broker.Message{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.outcomes(1); !slices.Equal(got, []broker.Outcome{broker.Confirmed}) {
+			t.Errorf("settled as %v", got)
+		}
+		if e := <-p.script.opened; e.window != 7 {
+			t.Errorf("the window is %d, want 7", e.window)
+		}
+		if err := p.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-p.ended; err != nil {
+			t.Errorf("Run ended with %v", err)
+		}
+		if n := p.reconnected.Load(); n != 0 {
+			t.Errorf("%d reconnects were counted without one", n)
+		}
+	})
+}
+
+func TestTheProducerReconnectsAndCountsIt(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := supervise(t.Context(), newScript())
+		first := <-p.script.opened
+		first.set(func(e *epoch) { e.keep = true })
+		for token := range uint64(3) {
+			if err := p.Publish(t.Context(), token, &broker.Message{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first.end()
+		second := <-p.script.opened
+		if err := p.Publish(t.Context(), 3, &broker.Message{}); err != nil {
+			t.Fatal(err)
+		}
+		for token := range uint64(3) {
+			if got := p.outcomes(token); !slices.Equal(got, []broker.Outcome{broker.Unknown}) {
+				t.Errorf("publish %d, open as the epoch ended, is settled as %v", token, got)
+			}
+		}
+		if got := p.outcomes(3); !slices.Equal(got, []broker.Outcome{broker.Confirmed}) || !slices.Equal(second.wrote, []uint64{3}) {
+			t.Errorf("the publish after is settled as %v, the second epoch wrote %v", got, second.wrote)
+		}
+		if n := p.reconnected.Load(); n != 1 {
+			t.Errorf("%d reconnects, want 1", n)
+		}
+		_ = p.Close(t.Context())
+		<-p.ended
+	})
+}
+
+func TestAConnectionThatIsRefusedIsTriedAgainWithGrowingWaits(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newScript()
+		s.setAway(true)
+		p := supervise(t.Context(), s)
+		time.Sleep(10 * time.Second)
+		s.setAway(false)
+		<-s.opened
+		tries := s.tried()
+		for i := 1; i < len(tries)-1; i++ {
+			full := min(backoff.Max, backoff.Min<<(i-1))
+			if wait := tries[i].Sub(tries[i-1]); wait < full/2 || wait > full {
+				t.Errorf("wait %d is %v, want %v to %v", i, wait, full/2, full)
+			}
+		}
+		if len(tries) < 12 || len(tries) > 27 {
+			t.Errorf("%d tries in 10 s", len(tries))
+		}
+		if n := p.reconnected.Load(); n != 0 {
+			t.Errorf("%d reconnects were counted before the first connection", n)
+		}
+		_ = p.Close(t.Context())
+		<-p.ended
+	})
+}
+
+func TestTheBackoffBeginsAnewAfterAnEpoch(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newScript()
+		s.setAway(true)
+		p := supervise(t.Context(), s)
+		time.Sleep(5 * time.Second)
+		s.setAway(false)
+		e := <-s.opened
+		s.setAway(true)
+		before := len(s.tried())
+		e.end()
+		time.Sleep(backoff.Min)
+		synctest.Wait()
+		if n := len(s.tried()) - before; n < 2 {
+			t.Errorf("%d tries within the least wait after the loss, want the second of them", n)
+		}
+		_ = p.Close(t.Context())
+		<-p.ended
+	})
+}
+
+func TestAPublishThatFailsIsUnknownExactlyOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := supervise(t.Context(), newScript())
+		e := <-p.script.opened
+		e.set(func(e *epoch) { e.refuse = true })
+		if err := p.Publish(t.Context(), 5, &broker.Message{}); err != nil {
+			t.Fatalf("Publish returned %v, and the settlement says %v: the caller would settle twice", err, p.outcomes(5))
+		}
+		if got := p.outcomes(5); !slices.Equal(got, []broker.Outcome{broker.Unknown}) {
+			t.Errorf("settled as %v, want unknown once", got)
+		}
+		_ = p.Close(t.Context())
+		<-p.ended
+	})
+}
+
+func TestAPublishWaitsForAnEpoch(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newScript()
+		s.setAway(true)
+		p := supervise(t.Context(), s)
+		published := make(chan error, 1)
+		go func() { published <- p.Publish(t.Context(), 1, &broker.Message{}) }()
+		time.Sleep(3 * time.Second)
+		if len(published) != 0 {
+			t.Fatal("Publish returned without a connection")
+		}
+		s.setAway(false)
+		if err := <-published; err != nil {
+			t.Errorf("Publish returned %v", err)
+		}
+		_ = p.Close(t.Context())
+		<-p.ended
+	})
+}
+
+func TestWaitingForAnEpochEndsWithTheContextAndSettlesNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newScript()
+		s.setAway(true)
+		p := supervise(t.Context(), s)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		// Two: one waits for the epoch, the other for its turn behind it.
+		results := make(chan error, 2)
+		for token := range uint64(2) {
+			go func() { results <- p.Publish(ctx, token, &broker.Message{}) }()
+		}
+		for range 2 {
+			if err := <-results; !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Publish returned %v", err)
+			}
+		}
+		if got := append(p.outcomes(0), p.outcomes(1)...); len(got) != 0 {
+			t.Errorf("nothing was written, and it was settled as %v", got)
+		}
+		_ = p.Close(t.Context())
+		<-p.ended
+	})
+}
+
+func TestOneWriterAtATime(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := supervise(t.Context(), newScript())
+		e := <-p.script.opened
+		done := make(chan error, 20)
+		for token := range uint64(20) {
+			go func() { done <- p.Publish(t.Context(), token, &broker.Message{}) }()
+		}
+		for range 20 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if e.most != 1 || len(e.wrote) != 20 {
+			t.Errorf("%d writers at once, %d writes", e.most, len(e.wrote))
+		}
+		_ = p.Close(t.Context())
+		<-p.ended
+	})
+}
+
+func TestTheHardStopAbortsTheSocketAndReleasesABlockedPublish(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		p := supervise(ctx, newScript())
+		e := <-p.script.opened
+		e.set(func(e *epoch) { e.keep = true })
+		if err := p.Publish(t.Context(), 1, &broker.Message{}); err != nil {
+			t.Fatal(err)
+		}
+		e.set(func(e *epoch) { e.block = true })
+		blocked := make(chan error, 1)
+		go func() { blocked <- p.Publish(t.Context(), 2, &broker.Message{}) }()
+		synctest.Wait()
+		stop()
+		if err := <-p.ended; err != nil {
+			t.Errorf("Run ended with %v", err)
+		}
+		if !e.aborted.Load() {
+			t.Error("the socket was not closed by force")
+		}
+		if got := p.outcomes(1); !slices.Equal(got, []broker.Outcome{broker.Unknown}) {
+			t.Errorf("the open publish is settled as %v by the time Run has returned", got)
+		}
+		if err := <-blocked; err != nil {
+			t.Errorf("the blocked publish returned %v", err)
+		}
+		if got := p.outcomes(2); !slices.Equal(got, []broker.Outcome{broker.Unknown}) {
+			t.Errorf("the blocked publish is settled as %v", got)
+		}
+		if err := p.Publish(t.Context(), 3, &broker.Message{}); !errors.Is(err, broker.ErrProducerStopped) {
+			t.Errorf("a publish after the stop: %v", err)
+		}
+	})
+}
+
+func TestTheHardStopEndsTheWaitForABroker(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newScript()
+		s.setAway(true)
+		ctx, stop := context.WithCancel(t.Context())
+		p := supervise(ctx, s)
+		waiting := make(chan error, 1)
+		go func() { waiting <- p.Publish(t.Context(), 1, &broker.Message{}) }()
+		time.Sleep(time.Second)
+		stop()
+		if err := <-p.ended; !errors.Is(err, errRefused) {
+			t.Errorf("Run ended with %v, want why it never connected", err)
+		}
+		if err := <-waiting; !errors.Is(err, broker.ErrProducerStopped) {
+			t.Errorf("the publish that waited returned %v", err)
+		}
+	})
+}
+
+func TestCloseIsOrderly(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := supervise(t.Context(), newScript())
+		e := <-p.script.opened
+		if err := p.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-p.ended; err != nil {
+			t.Errorf("Run ended with %v", err)
+		}
+		if !e.closed.Load() || e.aborted.Load() {
+			t.Errorf("closed %v, aborted %v; want an orderly close", e.closed.Load(), e.aborted.Load())
+		}
+		if n := len(p.script.tried()); n != 1 {
+			t.Errorf("%d connections, want no new one after Close", n)
+		}
+		if err := p.Publish(t.Context(), 3, &broker.Message{}); !errors.Is(err, broker.ErrProducerStopped) {
+			t.Errorf("a publish after Close: %v", err)
+		}
+	})
+}
+
+// TestCloseEndsRunAlsoWithoutABroker holds the stop of a run whose broker is away: Run must not go on until it is back,
+// nor a publish wait for it.
+func TestCloseEndsRunAlsoWithoutABroker(t *testing.T) {
+	for name, how := range map[string]func(*script){
+		"the connection is refused": func(s *script) { s.away = true },
+		"the connection hangs":      func(s *script) { s.hang = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				s := newScript()
+				how(s)
+				p := supervise(t.Context(), s)
+				waiting := make(chan error, 1)
+				go func() { waiting <- p.Publish(t.Context(), 1, &broker.Message{}) }()
+				time.Sleep(time.Second)
+				closedAt := time.Now()
+				if err := p.Close(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-p.ended; err != nil {
+					t.Errorf("Run ended with %v", err)
+				}
+				if err := <-waiting; !errors.Is(err, broker.ErrProducerStopped) {
+					t.Errorf("the publish that waited returned %v", err)
+				}
+				if took := time.Since(closedAt); took != 0 {
+					t.Errorf("it took %v", took)
+				}
+			})
+		})
+	}
+}
+
+func TestCloseBeforeRunLetsRunReturn(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newScript()
+		p := broker.NewProducer(broker.ProducerConfig{Driver: s, Backoff: backoff})
+		if err := p.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Run(t.Context()); err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+		select {
+		case e := <-s.opened:
+			if _, open := <-e.Done(); open {
+				t.Error("an epoch was left open")
+			}
+		default:
+		}
+	})
+}
+
+func TestEveryOutcomeHasANameOfItsOwn(t *testing.T) {
+	t.Parallel()
+	want := []string{"confirmed", "returned", "nacked", "unknown"}
+	for i, o := range broker.Outcomes {
+		if o.String() != want[i] {
+			t.Errorf("outcome %d is called %q, want %q", i, o, want[i])
+		}
+	}
+	if got := broker.Outcome(0).String(); got != "none" {
+		t.Errorf("the zero outcome is called %q", got)
+	}
+}

@@ -25,15 +25,22 @@ use_own_servers() {
 	trap stack_down EXIT
 	stack_up
 	bin/spillway stack status
-	eval "$(bin/spillway stack env)"
-	export SPILLWAY_TEST_URI=$SPILLWAY_URI SPILLWAY_TEST_MANAGEMENT=$SPILLWAY_MANAGEMENT SPILLWAY_TEST_POSTGRES=$SPILLWAY_POSTGRES
-	unset SPILLWAY_URI SPILLWAY_MANAGEMENT SPILLWAY_POSTGRES SPILLWAY_PROMETHEUS
+	eval "$(bin/spillway stack env --prefix SPILLWAY_TEST_)"
+}
+
+# show_given_servers prints the exact versions of the caller's servers. What is not well with them is the tests' to find.
+show_given_servers() {
+	bin/spillway doctor --profile steady || true
 }
 
 need_c_compiler
 given="${SPILLWAY_TEST_URI:+x}${SPILLWAY_TEST_MANAGEMENT:+x}${SPILLWAY_TEST_POSTGRES:+x}"
 case $given in
-xxx) echo "testing on the servers given in SPILLWAY_TEST_*" ;;
+xxx)
+	echo "testing on the servers given in SPILLWAY_TEST_*"
+	SPILLWAY_URI=$SPILLWAY_TEST_URI SPILLWAY_MANAGEMENT=$SPILLWAY_TEST_MANAGEMENT \
+		SPILLWAY_POSTGRES=$SPILLWAY_TEST_POSTGRES show_given_servers
+	;;
 "") use_own_servers ;;
 *)
 	echo "give all of SPILLWAY_TEST_URI, SPILLWAY_TEST_MANAGEMENT and SPILLWAY_TEST_POSTGRES, or none" >&2

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -164,6 +166,9 @@ func (a *app) stackHold(ctx context.Context, f stackFlags) error {
 	if f.lifeline {
 		o.Lifeline = os.Stdin
 	}
+	if !f.supervisor && os.Geteuid() != 0 && runtime.GOOS == "linux" {
+		return a.stackHoldElevated(ctx, f, o)
+	}
 	ready := false
 	o.Ready = func(s stack.State) {
 		ready = true
@@ -177,6 +182,24 @@ func (a *app) stackHold(ctx context.Context, f stackFlags) error {
 		return environmentError(err)
 	}
 	return nil
+}
+
+// stackHoldElevated holds the stack through sudo, whose process has printed its own error.
+func (a *app) stackHoldElevated(ctx context.Context, f stackFlags, o stack.SuperviseOptions) error {
+	var flags []string
+	if f.asJSON {
+		flags = append(flags, "--json")
+	}
+	err := stack.HoldElevated(ctx, o, a.stdout, a.stderr, flags...)
+	var ended *exec.ExitError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &ended):
+		return exitWith(ended.ExitCode())
+	default:
+		return environmentError(err)
+	}
 }
 
 func (a *app) stackReady(s stack.State, f stackFlags) error {

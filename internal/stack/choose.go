@@ -29,8 +29,8 @@ func Choose(ctx context.Context, o Options) (*Chosen, error) {
 			return chosen, err
 		}
 	}
-	for _, c := range candidates(ctx, o) {
-		if c.Usable() && (o.Source == SourceAuto || o.Source == c.Source) {
+	for _, candidate := range candidates() {
+		if c := candidate(ctx, o); c.Usable() && (o.Source == SourceAuto || o.Source == c.Source) {
 			fmt.Fprintf(o.progress(), "servers: %s\n", c)
 			o.Source = c.Source
 			return bringUp(ctx, o)
@@ -84,7 +84,7 @@ func startWithSudo(ctx context.Context, o Options) (*Chosen, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd, err := supervisorCommand(ctx, o, "--socket="+socket, "--lifeline")
+	cmd, err := supervisorCommand(ctx, o, "--supervisor", "--socket="+socket, "--lifeline")
 	if err != nil {
 		return nil, err
 	}
@@ -125,24 +125,37 @@ func (c Candidate) String() string {
 
 // Describe lists every source in the order of choice, with the reason where one does not serve. The first usable one is
 // what a run would take, unless a stack is up already. Nothing is started.
-func Describe(ctx context.Context, o Options) []Candidate { return candidates(ctx, o) }
+func Describe(ctx context.Context, o Options) []Candidate {
+	var all []Candidate
+	for _, candidate := range candidates() {
+		all = append(all, candidate(ctx, o))
+	}
+	return all
+}
 
-func candidates(ctx context.Context, o Options) []Candidate {
-	rights := childRights(ctx)
-	root := Candidate{Source: SourceRoot}
-	if r, err := FindRoot(o.Root); err != nil {
-		root.Err = err
-	} else {
-		root.Detail, root.Err = fmt.Sprintf("Debian %s in %s", r.Suite, r.Path), rights
+// candidates returns the sources in the order of choice. Each is asked only when those before it do not serve: an engine
+// that hangs must not delay those who need none.
+func candidates() []func(context.Context, Options) Candidate {
+	return []func(context.Context, Options) Candidate{rootCandidate, hostCandidate, composeCandidate}
+}
+
+func rootCandidate(ctx context.Context, o Options) Candidate {
+	root, err := FindRoot(o.Root)
+	if err != nil {
+		return Candidate{Source: SourceRoot, Err: err}
 	}
-	host := Candidate{Source: SourceHost, Detail: "the distribution's own servers"}
+	return Candidate{Source: SourceRoot, Detail: fmt.Sprintf("Debian %s in %s", root.Suite, root.Path), Err: childRights(ctx)}
+}
+
+func hostCandidate(ctx context.Context, o Options) Candidate {
 	if _, err := hostRoot(o.services()); err != nil {
-		host.Err = err
-	} else {
-		host.Err = rights
+		return Candidate{Source: SourceHost, Err: err}
 	}
-	compose := Candidate{Source: SourceCompose, Detail: "docker compose", Err: engineAnswers(ctx)}
-	return []Candidate{root, host, compose}
+	return Candidate{Source: SourceHost, Detail: "the distribution's own servers", Err: childRights(ctx)}
+}
+
+func composeCandidate(ctx context.Context, _ Options) Candidate {
+	return Candidate{Source: SourceCompose, Detail: "docker compose", Err: engineAnswers(ctx)}
 }
 
 // childRights says whether servers can be started as children: by root on Linux, or through sudo.
@@ -160,7 +173,7 @@ func childRights(ctx context.Context) error {
 // unavailable says why each source fails and what a person can do about it.
 func unavailable(ctx context.Context, o Options) error {
 	var reasons []string
-	for _, c := range candidates(ctx, o) {
+	for _, c := range Describe(ctx, o) {
 		if o.Source == SourceAuto || o.Source == c.Source {
 			reasons = append(reasons, c.String())
 		}

@@ -91,14 +91,15 @@ func (c *Compose) write() error {
 	if err := os.MkdirAll(filepath.Join(c.dir, "targets"), 0o755); err != nil {
 		return fmt.Errorf("folder for compose: %w", err)
 	}
-	ports, err := freePorts(composePorts)
+	reserved, err := reservePorts(composePorts)
 	if err != nil {
 		return err
 	}
+	reserved.release() // the engine may bind in a way that a reservation would hinder
 	if err := copyEmbedded(c.dir); err != nil {
 		return err
 	}
-	return c.writeEnvironment(ports, secret())
+	return c.writeEnvironment(reserved.ports, secret())
 }
 
 // forget removes the project's folder and lock; no container may be left.

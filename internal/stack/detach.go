@@ -48,7 +48,7 @@ func Detach(ctx context.Context, o DetachOptions) (State, error) {
 		return State{}, fmt.Errorf("log of the supervisor: %w", err)
 	}
 	defer log.Close()
-	cmd, err := supervisorCommand(ctx, o.Stack, "--ttl="+o.TTL.String(), "--socket="+socket)
+	cmd, err := supervisorCommand(ctx, o.Stack, "--supervisor", "--ttl="+o.TTL.String(), "--socket="+socket)
 	if err != nil {
 		return State{}, err
 	}
@@ -56,7 +56,29 @@ func Detach(ctx context.Context, o DetachOptions) (State, error) {
 	return launchSupervisor(ctx, cmd)
 }
 
-// supervisorCommand is this program as a supervisor, with root rights. It does not end with any context: it outlives
+// HoldElevated is Supervise for a caller without root rights: it runs "stack up" through sudo, passes its output on, and
+// ends it when ctx ends. An error of the other process, which has said why on stderr, is an *exec.ExitError; ErrNeedRoot
+// means that sudo is of no use.
+func HoldElevated(ctx context.Context, o SuperviseOptions, stdout, stderr io.Writer, flags ...string) error {
+	cmd, err := supervisorCommand(ctx, o.Stack, append(flags, "--lifeline", "--ttl="+o.TTL.String())...)
+	if err != nil {
+		return err
+	}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C reaches this process alone, which ends the other in order
+	lifeline, err := cmd.StdinPipe()
+	if err != nil {
+		return fmt.Errorf("start with sudo: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start with sudo: %w", err)
+	}
+	end := context.AfterFunc(ctx, func() { lifeline.Close() })
+	defer end()
+	return cmd.Wait()
+}
+
+// supervisorCommand is this program holding a stack, with root rights. It does not end with any context: it outlives
 // this process, or ends with its lifeline.
 func supervisorCommand(ctx context.Context, o Options, more ...string) (*exec.Cmd, error) {
 	executable := o.Executable
@@ -66,7 +88,7 @@ func supervisorCommand(ctx context.Context, o Options, more ...string) (*exec.Cm
 			return nil, fmt.Errorf("find this program: %w", err)
 		}
 	}
-	args := append([]string{"stack", "up", "--supervisor", "--services=" + strings.Join(o.services(), ",")}, more...)
+	args := append([]string{"stack", "up", "--services=" + strings.Join(o.services(), ",")}, more...)
 	if o.Source != SourceAuto {
 		args = append(args, "--source="+string(o.Source))
 	}

@@ -1,15 +1,17 @@
 package stack
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 const (
 	// tailBytes bounds how much of a log is read for its end.
 	tailBytes = 64 << 10
+	// tailWidth bounds a line of it: Erlang writes a whole crash report into one.
+	tailWidth = 300
 	// logTail is how many lines of a log an error shows.
 	logTail = 15
 )
@@ -31,10 +33,16 @@ func tail(path string, lines int) string {
 	return lastLines(text, lines)
 }
 
-// lastLines returns the end of a text.
+// lastLines returns the end of a text, with long lines cut.
 func lastLines(text []byte, lines int) string {
-	all := bytes.Split(bytes.TrimRight(text, "\n"), []byte("\n"))
-	return string(bytes.Join(all[max(0, len(all)-lines):], []byte("\n")))
+	all := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	all = all[max(0, len(all)-lines):]
+	for i, line := range all {
+		if len(line) > tailWidth {
+			all[i] = strings.ToValidUTF8(line[:tailWidth], "") + " ..."
+		}
+	}
+	return strings.Join(all, "\n")
 }
 
 // copyFile writes a copy of a file, with the usual rights.

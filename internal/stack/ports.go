@@ -1,3 +1,5 @@
+//go:build unix
+
 package stack
 
 import (
@@ -8,6 +10,8 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Ports are drawn from here when the kernel does not say where its ephemeral range begins. The upper bound is the first
@@ -21,29 +25,82 @@ const (
 // the question.
 const portAttempts = 100
 
-// freePorts returns n different loopback ports that nothing listens on. They are not held: see portTaken.
-func freePorts(n int) ([]int, error) {
+// reservation holds loopback ports for servers that come and go. Each has a socket that is bound but never listens: the
+// kernel refuses connections to it, lets a server with SO_REUSEADDR (all of ours set it) listen beside it, and refuses
+// the port to other reservations, also while the server is stopped.
+type reservation struct {
+	ports   []int
+	sockets []int
+}
+
+// reservePorts reserves n different loopback ports.
+func reservePorts(n int) (*reservation, error) {
 	ceiling := ephemeralStart()
-	ports := make([]int, 0, n)
-	taken := map[int]bool{}
+	r := &reservation{}
 	for range n * portAttempts {
-		p := portFloor + rand.IntN(ceiling-portFloor)
-		if taken[p] || portTaken(p) {
+		port := portFloor + rand.IntN(ceiling-portFloor)
+		socket, err := bindQuietly(port)
+		if errors.Is(err, unix.EADDRINUSE) {
 			continue
 		}
-		taken[p] = true
-		if ports = append(ports, p); len(ports) == n {
-			return ports, nil
+		if err != nil {
+			r.release()
+			return nil, fmt.Errorf("reserve a port: %w", err)
+		}
+		r.ports, r.sockets = append(r.ports, port), append(r.sockets, socket)
+		if len(r.ports) == n {
+			return r, nil
 		}
 	}
+	r.release()
 	return nil, fmt.Errorf("no %d free ports between %d and %d on 127.0.0.1", n, portFloor, ceiling)
 }
 
-// portTaken reports whether somebody else listens on a loopback port.
+// bindQuietly binds a socket to a port on which nobody has one, not even a quiet one, and only then allows others beside
+// it: in this order no two reservations can get the same port.
+func bindQuietly(port int) (int, error) {
+	socket, err := privateSocket()
+	if err != nil {
+		return 0, err
+	}
+	err = unix.Bind(socket, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
+	if err == nil {
+		err = unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	}
+	if err != nil {
+		unix.Close(socket)
+		return 0, err
+	}
+	return socket, nil
+}
+
+// privateSocket makes a TCP socket that no child inherits; the lock keeps a fork from coming between the two calls.
+func privateSocket() (int, error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(socket)
+	}
+	return socket, err
+}
+
+// release gives the ports back. It may be called on nil.
+func (r *reservation) release() {
+	if r == nil {
+		return
+	}
+	for _, socket := range r.sockets {
+		unix.Close(socket)
+	}
+	r.sockets = nil
+}
+
+// portTaken reports whether somebody listens on a loopback port; a reservation does not.
 func portTaken(port int) bool {
 	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
-		return errors.Is(err, syscall.EADDRINUSE)
+		return errors.Is(err, unix.EADDRINUSE)
 	}
 	l.Close()
 	return false

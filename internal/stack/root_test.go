@@ -60,21 +60,6 @@ func TestUsersComeFromTheRoot(t *testing.T) {
 	}
 }
 
-func TestPortsAreDifferentAndBelowTheEphemeralRange(t *testing.T) {
-	t.Parallel()
-	ports, err := freePorts(20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := map[int]bool{}
-	for _, p := range ports {
-		if seen[p] || p < portFloor || p >= ephemeralStart() {
-			t.Errorf("port %d: seen before %v, want one in [%d, %d)", p, seen[p], portFloor, ephemeralStart())
-		}
-		seen[p] = true
-	}
-}
-
 func TestRedactedHidesEveryPassword(t *testing.T) {
 	t.Parallel()
 	got := Addresses{AMQP: "amqp://u:secret@h:1/", Management: "http://u:secret@h:2", Postgres: "postgres://u:secret@h:3/d", Prometheus: "http://h:4"}.Redacted()

@@ -20,7 +20,7 @@ const (
 	stopGrace = 10 * time.Second
 	// killGrace is how long the kernel may take to end a namespace.
 	killGrace = 5 * time.Second
-	// startAttempts bounds how often other ports are tried. Losing a port between choice and bind is rare already.
+	// startAttempts bounds how often other ports are tried. Only a stranger can take a reserved one, which is rare already.
 	startAttempts = 3
 )
 
@@ -31,29 +31,30 @@ type service struct {
 	launcher   *launcher
 	executable string
 	timeout    time.Duration // bound for readiness
-	choose     func(n int) ([]int, error)
+	reserve    func(n int) (*reservation, error)
 
-	operation sync.Mutex // held for the length of a start or stop, so that they come one by one
+	operation sync.Mutex   // held for the length of a start or stop, so that they come one by one
+	ports     *reservation // owned by first, and by close when all is over
 
 	mu      sync.Mutex // guards the fields below
 	process *process   // nil before the first start
 	version string
 }
 
-// first starts the server for the first time, on ports of its own choice.
+// first starts the server for the first time, on ports that it keeps.
 func (s *service) first(ctx context.Context) error {
 	s.operation.Lock()
 	defer s.operation.Unlock()
 	var err error
 	for range startAttempts {
-		var ports []int
-		if ports, err = s.choose(s.server.portCount()); err != nil {
+		s.ports.release()
+		if s.ports, err = s.reserve(s.server.portCount()); err != nil {
 			return err
 		}
-		if err = s.server.prepare(ports); err != nil {
+		if err = s.server.prepare(s.ports.ports); err != nil {
 			return err
 		}
-		if err = s.up(ctx); err == nil || !anyTaken(ports) {
+		if err = s.up(ctx); err == nil || !anyTaken(s.ports.ports) {
 			return err
 		}
 	}
@@ -181,6 +182,9 @@ func (s *service) stop(ctx context.Context) error {
 	}
 	return s.down(ctx, p)
 }
+
+// release gives the ports back; the server must have stopped for good.
+func (s *service) release() { s.ports.release() }
 
 // down asks for an orderly end and forces one after the grace, or as soon as the context ends.
 func (s *service) down(ctx context.Context, p *process) error {

@@ -89,7 +89,7 @@ func (s *Stack) startAll(ctx context.Context, o Options, executable string) erro
 			return err
 		}
 		s.services[name] = &service{
-			server: server, data: s.data, launcher: s.launcher, executable: executable, timeout: o.readyTimeout(), choose: freePorts,
+			server: server, data: s.data, launcher: s.launcher, executable: executable, timeout: o.readyTimeout(), reserve: reservePorts,
 		}
 	}
 	progress := &lines{w: o.progress()}
@@ -128,6 +128,9 @@ func (s *Stack) Close(ctx context.Context) error {
 	}
 	if err := group.Wait(); err != nil {
 		return err // a server that cannot be killed still uses its data, so that stays, and the launcher with it
+	}
+	for _, service := range s.services {
+		service.release()
 	}
 	s.launcher.close()
 	if s.keepData {

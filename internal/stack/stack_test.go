@@ -341,11 +341,11 @@ func TestALostPortIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	service, draws := s.services[PostgreSQL], 0
-	service.choose = func(n int) ([]int, error) {
+	service.reserve = func(n int) (*reservation, error) {
 		if draws++; draws == 1 {
-			return []int{held.Addr().(*net.TCPAddr).Port}, nil
+			return &reservation{ports: []int{held.Addr().(*net.TCPAddr).Port}}, nil
 		}
-		return freePorts(n)
+		return reservePorts(n)
 	}
 	if err := service.first(t.Context()); err != nil || draws != 2 {
 		t.Errorf("with the first port taken: %v after %d draws, want success after 2", err, draws)

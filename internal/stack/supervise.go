@@ -92,6 +92,10 @@ func register(ctx context.Context, socket string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register the stack: %w", err)
 	}
+	caller := callerAccount() // or the caller could never again start one without sudo
+	if err := lock.Chown(caller.uid, caller.gid); err != nil {
+		return nil, errors.Join(fmt.Errorf("register the stack: %w", err), lock.Close())
+	}
 	return lock, nil
 }
 

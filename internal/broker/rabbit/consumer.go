@@ -87,7 +87,7 @@ func (c *consumer) run(in <-chan amqp.Delivery) {
 	case _, cancelled := <-c.cancels: // a closed cancels means that the channel is gone
 		if cancelled {
 			c.end(broker.ErrConsumerCancelled)
-			<-c.closes // the owner closes the connection
+			<-c.closes //nolint:errcheck // it carries the end of a connection that was given up already; the owner closes it
 			return
 		}
 		c.endWith(<-c.closes)

@@ -75,27 +75,35 @@ func (m *Management) DeletePolicy(ctx context.Context, vhost, name string) error
 // Connections returns how many connections to a virtual host the API knows of. A connection becomes known with its first
 // statistics, up to 5 s after it was opened.
 func (m *Management) Connections(ctx context.Context, vhost string) (int, error) {
-	var all []struct{}
-	if err := m.get(ctx, path("vhosts", vhost, "connections"), &all); err != nil {
-		return 0, fmt.Errorf("list the connections of virtual host %q: %w", vhost, err)
-	}
-	return len(all), nil
+	names, err := m.connectionNames(ctx, vhost)
+	return len(names), err
 }
 
-// CloseConnections closes every connection to a virtual host that the API knows of, and returns how many. A connection
-// becomes known with its first statistics, up to 5 s after it was opened.
-func (m *Management) CloseConnections(ctx context.Context, vhost string) (int, error) {
+func (m *Management) connectionNames(ctx context.Context, vhost string) ([]string, error) {
 	var all []struct {
 		Name string `json:"name"`
 	}
 	if err := m.get(ctx, path("vhosts", vhost, "connections"), &all); err != nil {
-		return 0, fmt.Errorf("list the connections of virtual host %q: %w", vhost, err)
+		return nil, fmt.Errorf("list the connections of virtual host %q: %w", vhost, err)
+	}
+	names := make([]string, len(all))
+	for i, c := range all {
+		names[i] = c.Name
+	}
+	return names, nil
+}
+
+// CloseConnections closes every connection that Connections counts, and returns how many it closed.
+func (m *Management) CloseConnections(ctx context.Context, vhost string) (int, error) {
+	names, err := m.connectionNames(ctx, vhost)
+	if err != nil {
+		return 0, err
 	}
 	closed := 0
-	for _, c := range all {
-		err := m.delete(ctx, path("connections", c.Name))
+	for _, name := range names {
+		err := m.delete(ctx, path("connections", name))
 		if err != nil && !errors.Is(err, ErrNotFound) {
-			return closed, fmt.Errorf("close connection %q: %w", c.Name, err)
+			return closed, fmt.Errorf("close connection %q: %w", name, err)
 		}
 		if err == nil {
 			closed++

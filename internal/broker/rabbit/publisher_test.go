@@ -172,13 +172,24 @@ func TestALostConnectionLeavesUnknownsAndNothingElse(t *testing.T) {
 	p := openPublisher(t, b.driver, 500, got.settled, nil)
 	var published uint64
 	ctx := deadline(t)
+	seen := make(chan struct{}) // the API knows the connection, and is about to close it
 	go func() {
-		for closed := 0; closed == 0 && ctx.Err() == nil; {
-			time.Sleep(50 * time.Millisecond) // a connection shows in the API after some seconds
-			closed, _ = b.management.CloseConnections(ctx, b.vhost)
+		for known := 0; known == 0 && ctx.Err() == nil; {
+			time.Sleep(50 * time.Millisecond)
+			known, _ = b.management.Connections(ctx, b.vhost)
+		}
+		close(seen)
+		if n, err := b.management.CloseConnections(ctx, b.vhost); n == 0 {
+			t.Errorf("%d connections were closed (%v)", n, err)
+			p.Abort()
 		}
 	}()
 	for ; ; published++ {
+		select {
+		case <-seen: // at full speed, so that some are in flight at any moment
+		default:
+			time.Sleep(time.Millisecond)
+		}
 		if err := p.Publish(published, message(plan.Orders, "order.created", int64(published))); err != nil {
 			if !errors.Is(err, broker.ErrClosed) {
 				t.Errorf("publish after the end: %v", err)

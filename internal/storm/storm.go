@@ -90,13 +90,15 @@ func Analyse(s Series, w Window) Storm {
 	return out
 }
 
-// baseline returns the arrivals per second before the fault.
+// baseline returns the arrivals per second before the fault, over the bins that lie wholly before it; 0 when there is
+// none.
 func (s Series) baseline(w Window) float64 {
 	from := max(w.LoadStart, w.Start-baselineSpan)
-	if w.Start <= from {
+	first, end := (from+s.Width-1)/s.Width, w.Start/s.Width
+	if first >= end {
 		return 0
 	}
-	return float64(sum(s.bins(s.Arrivals, from, w.Start))) / (w.Start - from).Seconds()
+	return float64(sum(s.bins(s.Arrivals, first*s.Width, end*s.Width))) / ((end - first) * s.Width).Seconds()
 }
 
 // returns measures peak, synchronisation and area over a stretch.
@@ -148,7 +150,7 @@ func (s Series) before(w Window) bounds {
 	}
 	if len(ages) > 0 {
 		slices.Sort(ages)
-		b.age = max(ageFloor, ageFactor*ages[(len(ages)-1)*99/100])
+		b.age = max(ageFloor, ageFactor*ages[(len(ages)*99+99)/100-1]) // the nearest rank, as in the result's ages
 	}
 	return b
 }

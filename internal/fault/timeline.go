@@ -69,8 +69,8 @@ func (t *Timeline) carryOut(ctx context.Context, e Entry) {
 	}
 	healing, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
 	defer cancel()
-	if err := e.Fault.Heal(healing); err != nil && w.Err == nil {
-		w.Err = fmt.Errorf("%w: %s: %w", ErrNotHealed, w.Kind, err)
+	if err := e.Fault.Heal(healing); err != nil {
+		w.Err = both(w.Err, fmt.Errorf("%w: %s: %w", ErrNotHealed, w.Kind, err))
 	}
 	w.End = t.base.Now()
 	w.Evidence = evidence(before, e.Fault.Marks())
@@ -78,4 +78,12 @@ func (t *Timeline) carryOut(ctx context.Context, e Entry) {
 	t.mu.Lock()
 	t.windows = append(t.windows, w)
 	t.mu.Unlock()
+}
+
+// both returns one line for two errors, the first of which may be nil.
+func both(first, second error) error {
+	if first == nil {
+		return second
+	}
+	return fmt.Errorf("%w; %w", first, second)
 }

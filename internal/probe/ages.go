@@ -8,7 +8,7 @@ import (
 )
 
 // Ages keeps every sample of the oldest-message age in each place, so that quantiles are exact. Ten samples a second
-// take 40 bytes a place and second. It belongs to the probe's goroutine until Run has returned.
+// take 80 bytes a place and second. It belongs to the probe's goroutine until Run has returned.
 type Ages struct {
 	work, retry, parking, unsettled []time.Duration
 	tiers                           map[string][]time.Duration

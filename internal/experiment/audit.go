@@ -27,6 +27,9 @@ func (r *run) audit() error {
 		truth.Unaudited(what)
 	}
 	r.account = r.ledger.Account(truth)
+	if r.account.Lost > 0 {
+		r.account.HeldByBroker(r.deadLetterPending(ctx))
+	}
 	r.phases = append(r.phases, phase{PhaseAudit, start, r.base.Now()})
 	return nil
 }
@@ -105,4 +108,26 @@ func (r *run) noteExpirable(truth *ledger.Truth) {
 			truth.Expirable(seq)
 		}
 	})
+}
+
+// statisticsAge bounds how old the management API's statistics of a queue are: they move on a tick of 5 s by default.
+const statisticsAge = 6 * time.Second
+
+// deadLetterPending returns how many messages the broker holds for dead-letter targets that refuse them. Only statistics
+// tell, so it waits until these are younger than the end of the load; without the management API it is 0, and the account
+// says what was not audited.
+func (r *run) deadLetterPending(ctx context.Context) (held int64) {
+	if r.management == nil || !broker.Wait(ctx, statisticsAge) {
+		return 0
+	}
+	for _, name := range r.plan.QueueNames() {
+		q, err := r.management.Queue(ctx, r.broker.Vhost(), name)
+		if err == nil {
+			held += int64(q.DeadLetterPending)
+		}
+	}
+	if held > 0 {
+		r.say("audit: the broker holds %d messages for a dead-letter target that refuses them", held)
+	}
+	return held
 }

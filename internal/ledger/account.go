@@ -132,6 +132,14 @@ func sample(samples []int64, seq int64) []int64 {
 	return samples
 }
 
+// HeldByBroker takes messages that the broker itself holds, on their way to a dead-letter target that refuses them, out of
+// the lost: nobody can read their ids, so they are known by number only. They are queued, wherever they will end.
+func (a *Account) HeldByBroker(n int64) {
+	n = min(n, a.Lost)
+	a.Lost -= n
+	a.Queued += n
+}
+
 // Balance checks that the account adds up; an error is a defect of spillway, and makes a run invalid.
 //
 //	offered   = shed + confirmed + returned + nacked + unknown + unanswered

@@ -304,6 +304,23 @@ func TestAMessageInTwoPlacesIsAnOverlapWithTheFirstFate(t *testing.T) {
 	}
 }
 
+func TestWhatTheBrokerHoldsForARefusingTargetIsNotLost(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for seq := range int64(3) {
+		b.confirmed(seq, 0)
+	}
+	a := b.Account(ledger.NewTruth(b.Span()))
+	a.HeldByBroker(2)
+	if a.Lost != 1 || a.Queued != 2 {
+		t.Fatalf("lost %d queued %d, want 1 and 2", a.Lost, a.Queued)
+	}
+	a.HeldByBroker(5)
+	if a.Lost != 0 || a.Queued != 3 || a.Balance() != nil {
+		t.Fatalf("lost %d queued %d, balance %v; want 0, 3 and none", a.Lost, a.Queued, a.Balance())
+	}
+}
+
 func TestAPlaceThatWasNotReadIsNeverSound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

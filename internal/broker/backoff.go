@@ -15,7 +15,7 @@ var Reconnect = Backoff{Min: 50 * time.Millisecond, Max: 2 * time.Second}
 // Delay returns the wait before the n-th try, n from 0, for a draw from [0,1).
 func (b Backoff) Delay(n int, draw float64) time.Duration {
 	full := b.Max
-	if n < 63 && b.Min <= b.Max>>n { // otherwise the doubled Min is above Max, or has no room in a Duration
+	if b.Min <= b.Max>>n { // otherwise the doubled Min is above Max, or has no room in a Duration
 		full = b.Min << n
 	}
 	return full/2 + time.Duration(draw*float64(full/2))

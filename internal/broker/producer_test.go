@@ -149,6 +149,24 @@ func TestAPublishWaitsForAnEpoch(t *testing.T) {
 	})
 }
 
+func TestAnEpochThatIsOverIsNotOffered(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newScript()
+		p := supervise(t.Context(), s)
+		e := <-s.opened
+		s.setAway(true)
+		e.end()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := p.Publish(ctx, 1, &broker.Message{}); !errors.Is(err, context.DeadlineExceeded) || len(p.outcomes(1)) != 0 {
+			t.Errorf("Publish returned %v and settled %v; want a wait for the next epoch", err, p.outcomes(1))
+		}
+		_ = p.Close(t.Context())
+		<-p.ended
+	})
+}
+
 func TestWaitingForAnEpochEndsWithTheContextAndSettlesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newScript()

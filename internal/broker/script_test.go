@@ -126,7 +126,16 @@ func (e *epoch) end() {
 
 func (e *epoch) Done() <-chan struct{} { return e.done }
 func (e *epoch) Err() error            { return nil }
-func (e *epoch) Abort()                { e.aborted.Store(true); e.end() }
+
+// Abort does not block: the epoch is over a moment later.
+func (e *epoch) Abort() {
+	e.aborted.Store(true)
+	go func() {
+		time.Sleep(time.Millisecond)
+		e.end()
+	}()
+}
+
 func (e *epoch) Close(context.Context) error {
 	e.closed.Store(true)
 	e.end()

@@ -51,7 +51,7 @@ func TestStoppingPostgresHealsWhenALoginSucceeds(t *testing.T) {
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("healed after %v, want when the login succeeded, 1s", took)
 		}
-		if wanted := []string{"stop postgresql", "start postgresql"}; !slices.Equal(c.calls, wanted) {
+		if wanted := []string{"stop " + stack.PostgreSQL, "start " + stack.PostgreSQL}; !slices.Equal(c.calls, wanted) {
 			t.Errorf("calls %v, want %v", c.calls, wanted)
 		}
 		if got := p.Marks(); !slices.Equal(got, []fault.Mark{{Name: "transient_failures", Value: 7}}) {

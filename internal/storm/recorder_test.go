@@ -56,7 +56,7 @@ func TestASeriesIsACopy(t *testing.T) {
 	if got.Arrivals[0] != 1 || len(got.Samples) != 1 {
 		t.Errorf("a series changed after it was taken: %+v", got)
 	}
-	got.Samples[0].Debt = 7
+	r.Series().Samples[0].Debt = 7
 	if again := r.Series(); again.Samples[0].Debt != 0 {
 		t.Errorf("a series changed the recorder's: %+v", again)
 	}

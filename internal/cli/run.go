@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -94,7 +95,7 @@ func (a *app) run(cmd *cobra.Command, arg string, f *runFlags) error {
 	panel.say("run %s: %s", id, p.Name)
 	servers, stop, err := a.servers(cmd.Context(), f.servers, p, panel)
 	if err != nil {
-		return err
+		return runError(cmd.Context(), err)
 	}
 	res, err := experiment.Run(cmd.Context(), experiment.Options{
 		Profile: p, Servers: servers, RunID: id, Dir: out, Labels: f.labels, Version: version, Revision: revision(),
@@ -102,7 +103,7 @@ func (a *app) run(cmd *cobra.Command, arg string, f *runFlags) error {
 		Log: panel, Progress: panel.show,
 	})
 	panel.close()
-	err = errors.Join(runError(err), stop())
+	err = errors.Join(runError(cmd.Context(), err), stop())
 	if res == nil {
 		return err
 	}
@@ -115,17 +116,23 @@ func (a *app) run(cmd *cobra.Command, arg string, f *runFlags) error {
 	return err
 }
 
-// runError gives the error of a run that has no result its exit code.
-func runError(err error) error {
+// runError gives the error of a run that has no result its exit code. What fails before the load after Ctrl-C does so
+// because of it.
+func runError(ctx context.Context, err error) error {
+	early := errors.Is(err, experiment.ErrEnvironment) || exitCode(err) == exitEnvironment
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, experiment.ErrEnvironment):
+	case early && errors.Is(context.Cause(ctx), errInterrupted):
+		return &exitError{exitInterrupted, errInterruptedEarly}
+	case early:
 		return environmentError(err)
 	default:
 		return err
 	}
 }
+
+var errInterruptedEarly = errors.New("interrupted before the load began; nothing was measured")
 
 // overridesOf returns the settings over the profile. Shortcut flags win over --set, which wins over the environment.
 func overridesOf(cmd *cobra.Command, sets []string) overrides {

@@ -48,9 +48,12 @@ and where they cannot be either, a Docker engine will do. What is there already 
 
 func (a *app) stackSetup(ctx context.Context) error {
 	_, err := stack.MakeRoot(ctx, stack.MakeOptions{Progress: a.stderr})
+	if ctx.Err() != nil {
+		return exitWith(exitInterrupted)
+	}
 	for _, c := range stack.Describe(ctx, stack.Options{}) {
 		if c.Usable() {
-			if err != nil && ctx.Err() == nil {
+			if err != nil {
 				fmt.Fprintf(a.stderr, "no stack root: %v\n", err)
 			}
 			fmt.Fprintf(a.stdout, "servers: %s\n", c)
@@ -178,10 +181,14 @@ func (a *app) stackHold(ctx context.Context, f stackFlags) error {
 	if err != nil && f.supervisor && !ready {
 		_ = stack.Report(a.stdout, stack.State{}, err) // as above
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		return nil
+	case !ready && ctx.Err() != nil: // Ctrl-C is how a stack that is up ends, but not how one comes up
+		return exitWith(exitInterrupted)
+	default:
 		return environmentError(err)
 	}
-	return nil
 }
 
 // stackHoldElevated holds the stack through sudo, whose process has printed its own error.

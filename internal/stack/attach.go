@@ -70,7 +70,8 @@ func (r *Remote) State(ctx context.Context) (State, error) {
 		return s, err
 	}
 	defer body.Close()
-	return s, json.NewDecoder(body).Decode(&s)
+	err = json.NewDecoder(body).Decode(&s)
+	return s, err
 }
 
 // Down ends the stack and returns when it is gone.

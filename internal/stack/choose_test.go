@@ -4,7 +4,6 @@ package stack
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,16 +62,12 @@ func TestChooseSaysWhatToDoWhereNothingServes(t *testing.T) {
 }
 
 func TestASocketOfADeadSupervisorIsNoStack(t *testing.T) {
-	cache, err := os.MkdirTemp("", "cache")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(cache) })
+	cache := shortTempDir(t)
 	t.Setenv("XDG_CACHE_HOME", cache)
 	if _, ok, err := Attach(t.Context()); ok || err != nil {
 		t.Errorf("with no socket: %v, %v; want no stack and no error", ok, err)
 	}
-	listener, err := listenPrivately(filepath.Join(cache, "spillway", "stack.sock"))
+	listener, err := listenPrivately(t.Context(), filepath.Join(cache, "spillway", "stack.sock"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,7 @@ func openData(ctx context.Context, root *Root, id string) (*dataDir, error) {
 		return nil, err
 	}
 	if err := os.Mkdir(root.join(d.path()), 0o755); err != nil {
-		d.lock.Close()
-		return nil, fmt.Errorf("data folder: %w", err)
+		return nil, errors.Join(fmt.Errorf("data folder: %w", err), d.lock.Close())
 	}
 	return d, nil
 }
@@ -97,8 +96,7 @@ func cleanLeftovers(parent string) error {
 		if err != nil {
 			return err
 		}
-		err = removeLeftover(strings.TrimSuffix(path, ".lock"), path)
-		lock.Close()
+		err = errors.Join(removeLeftover(strings.TrimSuffix(path, ".lock"), path), lock.Close())
 		if err != nil {
 			return fmt.Errorf("clean what a stack left: %w", err)
 		}

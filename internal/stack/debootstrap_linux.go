@@ -92,8 +92,7 @@ func runReported(ctx context.Context, executable string, spec childSpec, logPath
 	launcher := newLauncher()
 	defer launcher.close()
 	p, err := launcher.launch(executable, "debootstrap", spec, write, held)
-	write.Close()
-	if err != nil {
+	if err := errors.Join(err, write.Close()); err != nil { // the child has its own copy, whose end ends the report
 		return err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = p.cmd.Process.Kill() }) // gone already is as good

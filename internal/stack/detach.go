@@ -73,7 +73,7 @@ func HoldElevated(ctx context.Context, o SuperviseOptions, stdout, stderr io.Wri
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start with sudo: %w", err)
 	}
-	end := context.AfterFunc(ctx, func() { lifeline.Close() })
+	end := context.AfterFunc(ctx, func() { _ = lifeline.Close() }) // its end is all that counts
 	defer end()
 	return cmd.Wait()
 }

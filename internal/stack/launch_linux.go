@@ -2,6 +2,7 @@ package stack
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -77,8 +78,7 @@ func (l *launcher) launch(executable, name string, spec childSpec, log, held *os
 		SysProcAttr: namespaces(),
 	}
 	if err := l.start(cmd); err != nil {
-		write.Close()
-		return nil, fmt.Errorf("start %s in namespaces of its own: %w", name, err)
+		return nil, errors.Join(fmt.Errorf("start %s in namespaces of its own: %w", name, err), write.Close())
 	}
 	p := &process{cmd: cmd, lifeline: write, ended: make(chan struct{})}
 	go p.wait()
@@ -97,7 +97,7 @@ func namespaces() *syscall.SysProcAttr {
 
 func (p *process) wait() {
 	p.err = p.cmd.Wait()
-	p.lifeline.Close()
+	_ = p.lifeline.Close() // nobody is left to read it
 	close(p.ended)
 }
 

@@ -23,11 +23,10 @@ func tryLock(path string) (*os.File, error) {
 		return nil, fmt.Errorf("lock file: %w", err)
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, errLocked
+			return nil, errors.Join(errLocked, f.Close())
 		}
-		return nil, fmt.Errorf("lock %s: %w", path, err)
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
 	}
 	return f, nil
 }

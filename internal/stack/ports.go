@@ -3,6 +3,7 @@
 package stack
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -68,8 +69,7 @@ func bindQuietly(port int) (int, error) {
 		err = unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	}
 	if err != nil {
-		unix.Close(socket)
-		return 0, err
+		return 0, errors.Join(err, unix.Close(socket))
 	}
 	return socket, nil
 }
@@ -91,19 +91,19 @@ func (r *reservation) release() {
 		return
 	}
 	for _, socket := range r.sockets {
-		unix.Close(socket)
+		_ = unix.Close(socket) // it was never connected, so nothing can be lost
 	}
 	r.sockets = nil
 }
 
 // portTaken reports whether somebody listens on a loopback port; a reservation does not.
 func portTaken(port int) bool {
-	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil {
-		return errors.Is(err, unix.EADDRINUSE)
+	var config net.ListenConfig
+	l, err := config.Listen(context.Background(), "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err == nil {
+		err = l.Close()
 	}
-	l.Close()
-	return false
+	return errors.Is(err, unix.EADDRINUSE)
 }
 
 // ephemeralStart returns the first port that the kernel gives to outgoing connections, or portCeiling where it does not

@@ -42,7 +42,10 @@ func CacheDir() (string, error) {
 func FindRoot(path string) (*Root, error) {
 	if path != "" {
 		r := &Root{Path: filepath.Clean(path), Suite: suiteOf(path)}
-		return r, r.check(AllServices())
+		if err := r.check(AllServices()); err != nil {
+			return nil, err
+		}
+		return r, nil
 	}
 	cache, err := CacheDir()
 	if err != nil {
@@ -78,7 +81,10 @@ func suiteOf(path string) string {
 // hostRoot returns the host itself as a root, if it has the servers that are asked for.
 func hostRoot(services []string) (*Root, error) {
 	r := &Root{Path: "/"}
-	return r, r.check(services)
+	if err := r.check(services); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 func (r *Root) host() bool { return r.Path == "/" }

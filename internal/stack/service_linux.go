@@ -217,7 +217,7 @@ func (s *service) kill(p *process) error {
 
 // signal passes one signal on. A stop must reach every process: the first process of a namespace cannot be stopped for
 // its children.
-func (s *service) signal(ctx context.Context, sig syscall.Signal) error {
+func (s *service) signal(sig syscall.Signal) error {
 	p := s.running()
 	if p == nil {
 		return fmt.Errorf("signal %v to %s: %w", sig, s.server.name(), os.ErrProcessDone)

@@ -158,7 +158,7 @@ func (s *Stack) Start(ctx context.Context, name string) error {
 }
 
 // Signal implements Control.
-func (s *Stack) Signal(ctx context.Context, name string, signal os.Signal) error {
+func (s *Stack) Signal(_ context.Context, name string, signal os.Signal) error {
 	service, err := s.service(name)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *Stack) Signal(ctx context.Context, name string, signal os.Signal) error
 	if !ok {
 		return fmt.Errorf("signal %v to %s: %w", signal, name, errors.ErrUnsupported)
 	}
-	return service.signal(ctx, number)
+	return service.signal(number)
 }
 
 func (s *Stack) service(name string) (*service, error) {

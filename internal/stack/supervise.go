@@ -122,7 +122,7 @@ func newSupervisor(s *Stack, o SuperviseOptions) *supervisor {
 // serve returns when it is time to close the stack. The socket still answers then, so that whoever asked for the end
 // hears how it went.
 func (s *supervisor) serve(ctx context.Context, socket string, o SuperviseOptions) error {
-	listener, err := listenPrivately(socket)
+	listener, err := listenPrivately(ctx, socket)
 	if err != nil {
 		return err
 	}
@@ -159,11 +159,12 @@ func (s *supervisor) finish(result error) {
 
 // listenPrivately replaces what a dead supervisor left and opens the socket to the caller alone. The lock is held, so
 // nobody listens on the old one.
-func listenPrivately(socket string) (net.Listener, error) {
+func listenPrivately(ctx context.Context, socket string) (net.Listener, error) {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("old control socket: %w", err)
 	}
-	listener, err := net.Listen("unix", socket)
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "unix", socket)
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}

@@ -26,12 +26,18 @@ type shell struct {
 func newShell(t *testing.T) *shell {
 	t.Helper()
 	needRoot(t)
-	cache, err := os.MkdirTemp("", "cache") // t.TempDir has too long a name for a socket
+	return &shell{t, shortTempDir(t)}
+}
+
+// shortTempDir is short enough for the path of a socket.
+func shortTempDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "cache") // t.TempDir would hold the test's whole name
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(cache) })
-	return &shell{t, cache}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 func (s *shell) command(args ...string) *exec.Cmd {

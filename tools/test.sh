@@ -57,6 +57,8 @@ tests() {
 # when nothing else runs: a run whose generator is starved is invalid, and rightly so.
 whole=spillway/internal/e2e
 mapfile -t parts < <(go list ./... | grep -vx "$whole")
-tests -p 2 "${parts[@]}"
-tests "$whole"
-tools/cover.sh
+failed=0 # one failure does not hide another
+tests -p 2 "${parts[@]}" || failed=1
+tests "$whole" || failed=1
+tools/cover.sh || failed=1
+exit "$failed"

@@ -9,11 +9,35 @@ import (
 // stream separates the draws of arrivals from other uses of the same seed.
 const stream = 0x61727269_76616c73
 
-type poisson struct {
+// order draws numbers that are uniform over [0, width), in ascending order, one after the other.
+type order struct {
 	drawn, total int64
-	span         time.Duration
-	left         float64 // nanoseconds from the last instant to the end of the span
+	width        float64
+	left         float64 // from the last number to the end of the width
 	source       *rand.PCG
+}
+
+func newOrder(total int64, width float64, seed uint64) order {
+	return order{total: total, width: width, left: width, source: rand.NewPCG(seed, stream)}
+}
+
+// next returns the next number. There must be one left. Rounding may put one on the width itself.
+func (o *order) next() float64 {
+	remaining := float64(o.total - o.drawn)
+	o.left *= math.Exp(math.Log(o.uniform()) / remaining)
+	o.drawn++
+	return o.width - o.left // left never grows, so the numbers never go back
+}
+
+// uniform returns a number in (0, 1]: a zero would put every later number on the end of the width.
+func (o *order) uniform() float64 {
+	return float64(o.source.Uint64()>>11+1) / (1 << 53)
+}
+
+type poisson struct {
+	order
+
+	span time.Duration
 }
 
 // NewPoisson returns the arrivals of a Poisson process whose count is known: N = floor(rate x span), as exact as with
@@ -43,7 +67,7 @@ func NewPoisson(rate float64, span time.Duration, seed uint64) Process {
 	if err != nil {
 		return &poisson{}
 	}
-	return &poisson{total: total, span: span, left: float64(span), source: rand.NewPCG(seed, stream)}
+	return &poisson{newOrder(total, float64(span), seed), span}
 }
 
 // Next implements Process.
@@ -51,18 +75,37 @@ func (p *poisson) Next() (time.Duration, bool) {
 	if p.drawn == p.total {
 		return 0, false
 	}
-	remaining := float64(p.total - p.drawn)
-	p.left *= math.Exp(math.Log(p.uniform()) / remaining)
-	p.drawn++
-	// left never grows, so the instants never go back. One too small to show beside the span would put its arrival on
-	// the end of the span, which is outside.
-	return min(time.Duration(float64(p.span)-p.left), p.span-1), true
-}
-
-// uniform returns a number in (0, 1]: a zero would put every later arrival on the end of the span.
-func (p *poisson) uniform() float64 {
-	return float64(p.source.Uint64()>>11+1) / (1 << 53)
+	// An instant too close to the end to show beside the span would be on it, which is outside.
+	return min(time.Duration(p.next()), p.span-1), true
 }
 
 // Total implements Process.
 func (p *poisson) Total() int64 { return p.total }
+
+// shaped is a Poisson process whose rate follows a shape: uniform draws over the arrivals that the shape expects, turned
+// into instants by the inverse of its integral.
+type shaped struct {
+	order
+
+	shape Shape
+	below float64 // the largest number that is less than all expected arrivals
+	last  time.Duration
+}
+
+func newShaped(p part, seed uint64) *shaped {
+	width, _ := p.expected().Float64()
+	return &shaped{order: newOrder(floor(p.expected()), width, seed), shape: p, below: math.Nextafter(width, 0)}
+}
+
+// Next implements Process.
+func (s *shaped) Next() (time.Duration, bool) {
+	if s.drawn == s.total {
+		return 0, false
+	}
+	due := min(s.shape.Invert(min(s.next(), s.below)), s.shape.Span()-1)
+	s.last = max(s.last, due) // inverses in floats may go back by a rounding
+	return s.last, true
+}
+
+// Total implements Process.
+func (s *shaped) Total() int64 { return s.total }

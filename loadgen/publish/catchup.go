@@ -31,7 +31,7 @@ func newCatchUp(perSecond float64) *catchUp {
 // that late and punctual ones together keep to it. It reports false when ctx ended.
 func (c *catchUp) wait(ctx context.Context, lag time.Duration) bool {
 	if lag < lateAfter {
-		c.limit.Allow()
+		c.limit.Reserve() // also when there is none left: a late arrival after it waits for both
 		return true
 	}
 	c.late.Add(1)

@@ -1,0 +1,104 @@
+package publish
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestArrivalsOnTimePassAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, began := newCatchUp(1000), time.Now()
+		for range 5000 {
+			if !c.wait(t.Context(), lateAfter-1) {
+				t.Fatal("an arrival on time was refused")
+			}
+		}
+		if took := time.Since(began); took != 0 || c.late.Load() != 0 {
+			t.Errorf("5000 arrivals on time waited %v, %d counted as late", took, c.late.Load())
+		}
+	})
+}
+
+// TestAfterAPauseTheRateStaysUnderTheBound makes up for a pause of 2 s at 1000/s: without the bound the 2000 would go out
+// in one burst, and would measure the pause.
+func TestAfterAPauseTheRateStaysUnderTheBound(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const rate, pause = 1000, 2 * time.Second
+		c, began := newCatchUp(rate), time.Now()
+		time.Sleep(pause)
+		resumed, sent := time.Now(), 0
+		for due := began; ; due = due.Add(time.Second / rate) {
+			if wait := time.Until(due); wait > 0 {
+				time.Sleep(wait)
+			}
+			if !c.wait(t.Context(), time.Since(due)) {
+				t.Fatal("refused")
+			}
+			sent++
+			if allowed := int(time.Since(resumed).Seconds()*rate*CatchUpBound) + 11; sent > allowed { // a burst of 10 ms and the first
+				t.Fatalf("%d sent within %v of the pause's end, want at most %d", sent, time.Since(resumed), allowed)
+			}
+			if time.Since(due) < lateAfter {
+				break
+			}
+		}
+		// 2000 late and 250 a second more than the rate: about 8 s.
+		if took := time.Since(resumed); took < 7*time.Second || took > 8*time.Second {
+			t.Errorf("caught up after %v, want nearly 8s", took)
+		}
+		if late := c.late.Load(); late < 9000 || late > 10_000 {
+			t.Errorf("%d were late, want nearly 10000", late)
+		}
+	})
+}
+
+// TestLateAndPunctualArrivalsShareTheBound mixes both, as when only some lag.
+func TestLateAndPunctualArrivalsShareTheBound(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, began := newCatchUp(100), time.Now()
+		for range 500 {
+			c.wait(t.Context(), 0)
+			c.wait(t.Context(), time.Second)
+		}
+		if took := time.Since(began); took < 7900*time.Millisecond {
+			t.Errorf("1000 arrivals went out within %v, want at most 125 a second", took)
+		}
+	})
+}
+
+func TestASlowRateStillLetsOneThrough(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, began := newCatchUp(0.5), time.Now()
+		for range 3 {
+			if !c.wait(t.Context(), time.Minute) {
+				t.Fatal("refused")
+			}
+		}
+		if took := time.Since(began); took != 3200*time.Millisecond {
+			t.Errorf("three late arrivals at one in two seconds took %v, want 3.2s", took)
+		}
+	})
+}
+
+func TestTheHardStopEndsTheWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCatchUp(0.001)
+		ctx, cancel := context.WithCancel(t.Context())
+		c.wait(ctx, time.Minute)
+		go func() {
+			time.Sleep(time.Second)
+			cancel()
+		}()
+		began := time.Now()
+		if c.wait(ctx, time.Minute) || time.Since(began) != time.Second {
+			t.Errorf("the wait ended after %v", time.Since(began))
+		}
+	})
+}

@@ -48,6 +48,9 @@ func (g *gate) enter(ctx context.Context) (pass, error) {
 		return pass{}, ctx.Err()
 	}
 	for {
+		if err := ctx.Err(); err != nil {
+			return pass{}, err
+		}
 		ticket, ok, wait, changed := g.ask()
 		if ok {
 			return pass{g, ticket}, nil

@@ -77,12 +77,20 @@ func (s *Service) born(d *broker.Delivery, o envelope.Order) time.Duration {
 }
 
 // deadlineOf returns the business deadline in microseconds since the epoch, 0 for none. A producer's TTL is one; it is
-// not copied to a retry, where it would expire in the tier.
+// not copied to a retry, where it would expire in the tier. It counts from when the message was sent: the timestamp
+// stands in for a producer that does not say, a second late at most since it holds whole seconds, and for one without
+// it the delivery does.
 func deadlineOf(d *broker.Delivery) int64 {
-	if d.Headers.Deadline != 0 || d.Expiration == 0 {
+	switch {
+	case d.Headers.Deadline != 0 || d.Expiration == 0:
 		return d.Headers.Deadline
+	case d.Headers.SentAt != 0:
+		return d.Headers.SentAt + d.Expiration.Microseconds()
+	case !d.Timestamp.IsZero():
+		return d.Timestamp.Add(time.Second + d.Expiration).UnixMicro()
+	default:
+		return d.ReceivedAt.Add(d.Expiration).UnixMicro()
 	}
-	return d.Timestamp.Add(d.Expiration).UnixMicro()
 }
 
 func (s *Service) retry(ctx context.Context, d *broker.Delivery, h handled, to retry.Decision) settlement {

@@ -21,7 +21,7 @@ type worker struct {
 func (w *worker) run(ctx context.Context) error {
 	s := w.service
 	tries := 0
-	for first := true; ctx.Err() == nil && !w.isStopping(); first = false {
+	for opened := false; ctx.Err() == nil && !w.isStopping(); {
 		consumer, err := s.cfg.Driver.OpenConsumer(ctx, w.name, broker.ConsumerOptions{
 			Queue: s.cfg.Queue, Tag: w.name, Prefetch: s.cfg.Prefetch,
 		})
@@ -31,9 +31,10 @@ func (w *worker) run(ctx context.Context) error {
 			continue
 		}
 		tries = 0
-		if !first {
+		if opened {
 			s.cfg.Links.Reconnected("worker", s.cfg.Base.Now())
 		}
+		opened = true
 		newSession(s, consumer).run(ctx)
 	}
 	return nil

@@ -24,7 +24,7 @@ func benchmarkApply(b *testing.B, strategy string, conns int) {
 	b.Helper()
 	const skus = 1000
 	db := postgrestest.NewSized(b, postgres.Settings{SKUs: skus, InitialStock: 1 << 40}, conns)
-	apply := strategies[strategy](db.Pool())
+	apply := strategies[strategy](b, db.Pool())
 	var next atomic.Int64
 	var all sync.WaitGroup
 	b.ReportAllocs()

@@ -204,13 +204,16 @@ func TestTheEffectLogTellsEachMessage(t *testing.T) {
 func TestWhatTheTablesCannotHoldIsPermanent(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*inbox.Claim){
-		"an empty id":             func(c *inbox.Claim) { c.MessageID = "" },
-		"an id that is no UUID":   func(c *inbox.Claim) { c.MessageID = "order-17" },
-		"no units":                func(c *inbox.Claim) { c.Count = 0 },
-		"units that would return": func(c *inbox.Claim) { c.Count = -2 },
-		"more units than fit":     func(c *inbox.Claim) { c.Count = 1 << 31 },
-		"a SKU with a zero byte":  func(c *inbox.Claim) { c.SKU = "SKU\x00" },
-		"a SKU that is no UTF-8":  func(c *inbox.Claim) { c.SKU = "SKU\xff" },
+		"an empty id":               func(c *inbox.Claim) { c.MessageID = "" },
+		"an id that is no UUID":     func(c *inbox.Claim) { c.MessageID = "order-17" },
+		"no units":                  func(c *inbox.Claim) { c.Count = 0 },
+		"units that would return":   func(c *inbox.Claim) { c.Count = -2 },
+		"more units than fit":       func(c *inbox.Claim) { c.Count = 1 << 31 },
+		"a SKU with a zero byte":    func(c *inbox.Claim) { c.SKU = "SKU\x00" },
+		"an instance below 0":       func(c *inbox.Claim) { c.Instance = -1 },
+		"an instance too large":     func(c *inbox.Claim) { c.Instance = 1 << 31 },
+		"an order that is no UTF-8": func(c *inbox.Claim) { c.OrderID = "order-\xff" },
+		"a SKU that is no UTF-8":    func(c *inbox.Claim) { c.SKU = "SKU\xff" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -244,8 +247,12 @@ func TestADoneContextIsTransientAndChangesNothing(t *testing.T) {
 func TestNewKnowsItsStrategies(t *testing.T) {
 	t.Parallel()
 	for name := range strategies {
-		if got, err := inbox.New(name, nil); err != nil || got == nil {
+		got, err := inbox.New(name, nil, inbox.WithBatch(inbox.BatchOptions{Size: 7}))
+		if err != nil || got == nil {
 			t.Errorf("New(%q) = %v, %v", name, got, err)
+		}
+		if err := inbox.Close(t.Context(), got); err != nil {
+			t.Errorf("close %q: %v", name, err)
 		}
 	}
 	if _, err := inbox.New("hope", nil); !errors.Is(err, inbox.ErrUnknownStrategy) {

@@ -94,7 +94,7 @@ func TestAFailureAfterTheClaimLeavesNothingHalfDone(t *testing.T) {
 }
 
 // trips is how many round trips a strategy takes, the last of which carries the commit.
-var trips = map[string]int{"transaction": 3, "statement": 1}
+var trips = map[string]int{"transaction": 3, "statement": 1, "batch": 1}
 
 func TestALostAnswerToTheCommitIsUnknownAndTheNextAttemptADuplicate(t *testing.T) {
 	t.Parallel()
@@ -104,7 +104,7 @@ func TestALostAnswerToTheCommitIsUnknownAndTheNextAttemptADuplicate(t *testing.T
 			db := postgrestest.New(t, plenty)
 			cut := startCutter(t)
 			through := postgrestest.Open(t, postgres.Config{URI: cut.uri, Schema: db.Schema(), MaxConns: 1})
-			b := &bench{T: t, db: db, inbox: build(through.Pool())}
+			b := &bench{T: t, db: db, inbox: build(t, through.Pool())}
 			b.want(claim(1), event.Applied) // prepares the statements, so that the round trips can be counted
 			cut.after.Store(int64(trips[name]))
 			result, err := b.inbox.Apply(t.Context(), claim(2))
@@ -122,7 +122,7 @@ func TestAnAnswerLostBeforeTheCommitChangesNothing(t *testing.T) {
 	db := postgrestest.New(t, plenty)
 	cut := startCutter(t)
 	through := postgrestest.Open(t, postgres.Config{URI: cut.uri, Schema: db.Schema(), MaxConns: 1})
-	b := &bench{T: t, db: db, inbox: strategies["transaction"](through.Pool())}
+	b := &bench{T: t, db: db, inbox: strategies["transaction"](t, through.Pool())}
 	b.want(claim(1), event.Applied)
 	cut.after.Store(2)
 	_, err := b.inbox.Apply(t.Context(), claim(2))

@@ -1,10 +1,10 @@
 // Package inbox makes a message's effect happen once, however often the message is delivered: the claim of its id, the
 // stock it moves and the line in the effect log are one transaction.
 //
-// Two strategies do the same with different traffic: NewTransaction speaks the plain transaction that most services
-// use, NewStatement puts all of it into one SQL statement. Both run the same conformance tests. The package knows
-// nothing of brokers, retries or acks: the worker acks after Apply has returned a result, and hands an error to
-// postgres.Classify.
+// Three strategies do the same with different traffic: NewTransaction speaks the plain transaction that most services
+// use, NewStatement puts all of it into one SQL statement, NewBatch puts many messages into one statement. All run the
+// same conformance tests. The package knows nothing of brokers, retries or acks: the worker acks after Apply has returned
+// a result, and hands an error to postgres.Classify.
 //
 // Invariants: Applied and Refused are returned after COMMIT succeeded, never before. A claim without an effect, or an
 // effect without a claim, is never committed. Refusing is a result like applying: it is claimed, logged, and its
@@ -16,6 +16,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -32,6 +34,7 @@ const TypeStockRefused = "stock.refused"
 const (
 	StrategyTransaction = "transaction"
 	StrategyStatement   = "statement"
+	StrategyBatch       = "batch"
 )
 
 // ErrUnknownStrategy is returned by New for a name that is not a strategy's.
@@ -57,34 +60,69 @@ type Inbox interface {
 	Apply(ctx context.Context, c Claim) (event.Result, error)
 }
 
-// New returns the inbox of a strategy by its name. The pool's connections have the run's schema as search_path.
-func New(strategy string, pool *pgxpool.Pool) (Inbox, error) {
+// Option changes a default of New.
+type Option func(*options)
+
+type options struct{ batch BatchOptions }
+
+// WithBatch tunes the batch strategy. The others do not look at it.
+func WithBatch(o BatchOptions) Option { return func(all *options) { all.batch = o } }
+
+// New returns the inbox of a strategy by its name; hand it to Close when the last Apply has returned. The pool's
+// connections have the run's schema as search_path.
+func New(strategy string, pool *pgxpool.Pool, with ...Option) (Inbox, error) {
+	var o options
+	for _, set := range with {
+		set(&o)
+	}
 	switch strategy {
 	case StrategyTransaction:
 		return NewTransaction(pool), nil
 	case StrategyStatement:
 		return NewStatement(pool), nil
+	case StrategyBatch:
+		return NewBatch(pool, o.batch), nil
 	default:
-		return nil, fmt.Errorf("%w: %q; there are %q and %q", ErrUnknownStrategy, strategy, StrategyTransaction, StrategyStatement)
+		return nil, fmt.Errorf("%w: %q; there are %q, %q and %q",
+			ErrUnknownStrategy, strategy, StrategyTransaction, StrategyStatement, StrategyBatch)
 	}
+}
+
+// Close ends what an inbox of New runs by itself, within ctx; see Batch.Close. An inbox that runs nothing has nothing to
+// close. The pool is closed after it.
+func Close(ctx context.Context, i Inbox) error {
+	if c, ok := i.(interface{ Close(ctx context.Context) error }); ok {
+		return c.Close(ctx)
+	}
+	return nil
 }
 
 // key is a claim's identity in the form that the tables hold.
 type key struct {
 	message pgtype.UUID
-	refusal string // id of the outgoing event, should there be one
+	refusal pgtype.UUID // id of the outgoing event, should there be one
 }
 
 // key checks what the tables cannot hold, before a connection is taken. Its error wraps postgres.ErrInvalidInput, which
 // is permanent.
-func (c *Claim) key() (key, error) {
+func (c *Claim) key() (k key, err error) {
 	if c.Count < 1 || c.Count > math.MaxInt32 {
 		return key{}, fmt.Errorf("message %q, count %d: %w", c.MessageID, c.Count, postgres.ErrInvalidInput)
 	}
-	var id pgtype.UUID
-	if err := id.Scan(c.MessageID); err != nil {
+	if c.Instance < 0 || c.Instance > math.MaxInt32 {
+		return key{}, fmt.Errorf("message %q, instance %d: %w", c.MessageID, c.Instance, postgres.ErrInvalidInput)
+	}
+	for _, text := range []string{c.SKU, c.OrderID, c.CorrelationID} {
+		if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
+			return key{}, fmt.Errorf("message %q, text %q: %w", c.MessageID, text, postgres.ErrInvalidInput)
+		}
+	}
+	if err := k.message.Scan(c.MessageID); err != nil {
 		return key{}, fmt.Errorf("message id %q is no UUID: %w", c.MessageID, postgres.ErrInvalidInput)
 	}
 	// From the canonical text, so that a spelling of the id in capitals derives the same.
-	return key{message: id, refusal: envelope.DerivedID(id.String(), TypeStockRefused)}, nil
+	if err := k.refusal.Scan(envelope.DerivedID(k.message.String(), TypeStockRefused)); err != nil {
+		return key{}, fmt.Errorf("message %q, id of its refusal: %w", c.MessageID, err)
+	}
+	return k, nil
 }

@@ -16,9 +16,27 @@ import (
 )
 
 // strategies are all that must pass the conformance tests.
-var strategies = map[string]func(*pgxpool.Pool) inbox.Inbox{
-	inbox.StrategyTransaction: inbox.NewTransaction,
-	inbox.StrategyStatement:   inbox.NewStatement,
+var strategies = map[string]func(testing.TB, *pgxpool.Pool) inbox.Inbox{
+	inbox.StrategyTransaction: func(_ testing.TB, pool *pgxpool.Pool) inbox.Inbox { return inbox.NewTransaction(pool) },
+	inbox.StrategyStatement:   func(_ testing.TB, pool *pgxpool.Pool) inbox.Inbox { return inbox.NewStatement(pool) },
+	inbox.StrategyBatch: func(tb testing.TB, pool *pgxpool.Pool) inbox.Inbox {
+		tb.Helper()
+		return newBatch(tb, pool, inbox.BatchOptions{})
+	},
+}
+
+// newBatch returns a batch inbox that is closed when the test ends.
+func newBatch(tb testing.TB, pool *pgxpool.Pool, o inbox.BatchOptions) *inbox.Batch {
+	tb.Helper()
+	b := inbox.NewBatch(pool, o)
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), awaitLimit) // the test's own is done by now
+		defer cancel()
+		if err := b.Close(ctx); err != nil {
+			tb.Error(err)
+		}
+	})
+	return b
 }
 
 // bench is one test's inbox and database.
@@ -35,7 +53,7 @@ func conform(t *testing.T, s postgres.Settings, test func(*bench)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := postgrestest.NewSized(t, s, 10)
-			test(&bench{T: t, db: db, inbox: build(db.Pool())})
+			test(&bench{T: t, db: db, inbox: build(t, db.Pool())})
 		})
 	}
 }

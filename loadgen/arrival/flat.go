@@ -47,10 +47,11 @@ func (f *flat) Integral(t time.Duration) float64 {
 
 // Invert implements Shape.
 func (f *flat) Invert(n float64) time.Duration {
+	n = max(n, 0)
 	if n >= f.Integral(f.span) {
 		return f.span
 	}
-	t := max(n, 0) * float64(time.Second) / f.rate
+	t := n * float64(time.Second) / f.rate
 	return min(nanoseconds(t, t), f.span)
 }
 
@@ -65,9 +66,6 @@ func (f *flat) expected() *big.Rat { return f.total }
 //
 //	p / q  arrivals expected before        num / den  nanoseconds between arrivals
 func (f *flat) schedule(before *big.Rat) func(int64) time.Duration {
-	if f.rate == 0 {
-		return func(int64) time.Duration { return f.span } // never asked: no k lies within a pause
-	}
 	period := new(big.Rat).Quo(big.NewRat(int64(time.Second), 1), decimal(f.rate))
 	slope := new(big.Int).Mul(before.Denom(), period.Num())
 	offset := new(big.Int).Mul(before.Num(), period.Num())

@@ -65,10 +65,11 @@ func (r *ramp) Integral(t time.Duration) float64 {
 
 // Invert implements Shape.
 func (r *ramp) Invert(n float64) time.Duration {
+	n = max(n, 0)
 	if n >= r.count {
 		return r.span
 	}
-	if n <= 0 {
+	if n == 0 {
 		return 0
 	}
 	root := math.Sqrt(max(0, r.from*r.from+2*r.slope*n))

@@ -145,8 +145,11 @@ func (f *replayFile) arrive(column string) error {
 		return fmt.Errorf("%w: %q", ErrLongSpan, column)
 	}
 	due := time.Duration(at.seconds-f.first.seconds)*time.Second + time.Duration(at.nanos-f.first.nanos)
-	if at.seconds < f.first.seconds || due < f.last {
+	if at.seconds < f.first.seconds || due < f.last { // the first says so where due has overflowed
 		return fmt.Errorf("%w: %q", ErrOrder, column)
+	}
+	if due >= MaxSpan {
+		return fmt.Errorf("%w: %q", ErrLongSpan, column)
 	}
 	if len(f.times) == f.maxTimes {
 		f.done = true

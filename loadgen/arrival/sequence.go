@@ -22,6 +22,7 @@ type placed struct {
 type sequence struct {
 	parts []placed
 	span  time.Duration
+	count float64
 	total *big.Rat
 }
 
@@ -75,6 +76,7 @@ func (s *sequence) add(p part) error {
 	s.parts = append(s.parts, place(p, s.span, s.total))
 	s.span += p.Span() // two spans of at most MaxSpan: no overflow
 	s.total = new(big.Rat).Add(s.total, p.expected())
+	s.count, _ = s.total.Float64()
 	_, err := checked(s)
 	return err
 }
@@ -105,6 +107,9 @@ func (s *sequence) Integral(t time.Duration) float64 {
 // Invert implements Shape. The last part that begins with n or less arrivals is the one that n is left in: pauses before
 // it begin with as many.
 func (s *sequence) Invert(n float64) time.Duration {
+	if n >= s.count {
+		return s.span
+	}
 	after := sort.Search(len(s.parts), func(i int) bool { return s.parts[i].count > n })
 	p := &s.parts[max(0, after-1)]
 	return p.start + p.Invert(n-p.count)

@@ -53,7 +53,8 @@ type part interface {
 	// expected returns Integral(Span()), with rates taken as the decimals that a person wrote.
 	expected() *big.Rat
 	// schedule returns a function that says when arrival k is due, for a part before which this many arrivals are
-	// expected. It is asked for k with before <= k < before + expected only. The function is not safe for concurrent use.
+	// expected. It is asked for k with before <= k < before + expected only, so never of a pause. The function is not safe
+	// for concurrent use.
 	schedule(before *big.Rat) func(k int64) time.Duration
 }
 

@@ -77,10 +77,10 @@ func (s *sine) Integral(t time.Duration) float64 {
 
 // Invert implements Shape.
 func (s *sine) Invert(n float64) time.Duration {
+	n = max(n, 0)
 	if n >= s.count {
 		return s.span
 	}
-	n = max(n, 0)
 	whole := math.Floor(n / s.perPeriod)
 	rest := math.FMA(-whole, s.perPeriod, n) // a little outside [0, perPeriod) when the quotient was rounded
 	turn := angle(2*math.Pi*max(0, rest)/s.perPeriod, s.amplitude/s.mean) / (2 * math.Pi)
@@ -108,7 +108,7 @@ func angle(y, a float64) float64 {
 		if !(next >= low && next <= high) { // also when the slope is 0
 			next = low + (high-low)/2
 		}
-		if math.Abs(next-x) <= 1e-15 {
+		if math.Abs(next-x) <= 4e-15 { // a few roundings of 2 pi: a stricter bound may never be met
 			return next
 		}
 		x = next

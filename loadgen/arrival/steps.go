@@ -2,6 +2,7 @@ package arrival
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -54,7 +55,9 @@ func NewSpike(base, peak float64, at, width, span time.Duration) (Shape, error) 
 	if at < 0 || width <= 0 || at > span || width > span-at {
 		return nil, fmt.Errorf("%w: a spike of %s at %s is not within %s", ErrBadShape, width, at, span)
 	}
-	return flats("spike", []stretch{{base, at}, {peak, width}, {base, span - at - width}})
+	stretches := []stretch{{base, at}, {peak, width}, {base, span - at - width}}
+	atAnEnd := func(s stretch) bool { return s.span == 0 }
+	return flats("spike", slices.DeleteFunc(stretches, atAnEnd))
 }
 
 // stretch is a rate in messages per second and how long it lasts.
@@ -63,16 +66,13 @@ type stretch struct {
 	span time.Duration
 }
 
-// flats returns flat shapes in sequence. A spike at either end has a stretch of no length.
+// flats returns flat shapes in sequence.
 func flats(name string, stretches []stretch) (Shape, error) {
 	var shapes []Shape
-	for i, s := range stretches {
-		if s.span == 0 && name == "spike" {
-			continue
-		}
+	for _, s := range stretches {
 		shape, err := NewFlat(s.rate, s.span)
 		if err != nil {
-			return nil, fmt.Errorf("%s, stretch %d: %w", name, i+1, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		shapes = append(shapes, shape)
 	}

@@ -80,13 +80,16 @@ func TestAFailureAfterTheClaimLeavesNothingHalfDone(t *testing.T) {
 		if _, err := b.db.Pool().Exec(b.Context(), `alter table effect_log add constraint spoilt check (seq <> 1)`); err != nil {
 			b.Fatal(err)
 		}
+		released := func() bool { return b.db.PoolStats().Acquired == 0 } // a lane gives it back after its answer
 		opened := b.db.PoolStats().Opened
 		result, err := b.inbox.Apply(b.Context(), claim(1))
 		if postgres.Classify(err) != postgres.Permanent || errors.Is(err, postgres.ErrCommitUnknown) || result != 0 {
 			b.Errorf("apply returned %v, %v; want the check's violation", result, err)
 		}
+		b.await("the connection to come back", released)
 		b.wantState(state{available: 2000})
 		b.want(claim(2), event.Applied)
+		b.await("the connection to come back", released)
 		if now := b.db.PoolStats().Opened; now != opened {
 			b.Errorf("the pool opened %d connections: a failure cost one", now-opened)
 		}

@@ -91,7 +91,9 @@ func New(strategy string, pool *pgxpool.Pool, with ...Option) (Inbox, error) {
 // Close ends what an inbox of New runs by itself, within ctx; see Batch.Close. An inbox that runs nothing has nothing to
 // close. The pool is closed after it.
 func Close(ctx context.Context, i Inbox) error {
-	if c, ok := i.(interface{ Close(ctx context.Context) error }); ok {
+	if c, ok := i.(interface {
+		Close(ctx context.Context) error
+	}); ok {
 		return c.Close(ctx)
 	}
 	return nil

@@ -70,8 +70,9 @@ func (s shared) brokerUser(t *testing.T, tags string, may rights) (seen shared, 
 		t.Fatal(err)
 	}
 	broker.User = url.UserPassword(name, password)
-	s.uri = broker.String()
-	return s, password
+	seen = s
+	seen.uri = broker.String()
+	return seen, password
 }
 
 // vhost makes a virtual host that the tests' own user may use, and returns the servers with it in the address.
@@ -86,8 +87,9 @@ func (s shared) vhost(t *testing.T) (seen shared, name string) {
 	t.Cleanup(func() { s.request(t, http.MethodDelete, "/api/vhosts/"+name, nil) })
 	s.request(t, http.MethodPut, "/api/permissions/"+name+"/"+broker.User.Username(), everything)
 	broker.Path = "/" + name
-	s.uri = broker.String()
-	return s, name
+	seen = s
+	seen.uri = broker.String()
+	return seen, name
 }
 
 // queues returns the names of the queues in a virtual host.
@@ -115,12 +117,12 @@ func (s shared) names(t *testing.T, path string) []string {
 func (s shared) role(t *testing.T) (seen shared, password string) {
 	t.Helper()
 	name, password := "e2e_"+strings.ToLower(rand.Text()), rand.Text()
-	admin, conn := s.postgres, s.connect(t)
+	conn := s.connect(t)
 	if _, err := conn.Exec(t.Context(), "create role "+name+" login password '"+password+"'"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		end, err := pgx.Connect(context.Background(), admin)
+		end, err := pgx.Connect(context.Background(), s.postgres)
 		if err != nil {
 			t.Error(err)
 			return
@@ -136,8 +138,34 @@ func (s shared) role(t *testing.T) (seen shared, password string) {
 		t.Fatal(err)
 	}
 	database.User = url.UserPassword(name, password)
+	seen = s
+	seen.postgres = database.String()
+	return seen, password
+}
+
+// grantCreate lets a role make schemas.
+func (s shared) grantCreate(t *testing.T, to shared) {
+	t.Helper()
+	role, err := url.Parse(to.postgres)
+	if err != nil {
+		t.Fatal(err)
+	}
+	database := strings.TrimPrefix(role.Path, "/")
+	if _, err := s.connect(t).Exec(t.Context(), "grant create on database "+database+" to "+role.User.Username()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// database returns the servers with another database in the address.
+func (s shared) database(t *testing.T, name string) shared {
+	t.Helper()
+	database, err := url.Parse(s.postgres)
+	if err != nil {
+		t.Fatal(err)
+	}
+	database.Path = "/" + name
 	s.postgres = database.String()
-	return s, password
+	return s
 }
 
 // discard removes what a run that did not pass has kept on the servers.

@@ -7,10 +7,13 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 )
 
@@ -22,7 +25,15 @@ var suite struct {
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) } //nolint:forbidigo // the one exit of a test binary
 
+// together is how many tests run at once on a machine with fewer processors: they wait for servers and for the end of
+// loads of some hundred messages a second, and compute little.
+const together = 4
+
 func testMain(m *testing.M) int {
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		_ = parallel.Value.Set(strconv.Itoa(max(together, runtime.GOMAXPROCS(0)))) // a number is never refused
+	}
 	dir, err := os.MkdirTemp("", "spillway-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -46,9 +57,10 @@ func testMain(m *testing.M) int {
 	return code
 }
 
-// build makes the binary of a source tree, with the shared build cache.
-func build(tree, binary string) error {
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "./cmd/spillway")
+// build makes the binary of a source tree.
+func build(tree, binary string, flags ...string) error {
+	args := append([]string{"build", "-buildvcs=false", "-o", binary}, flags...)
+	cmd := exec.Command("go", append(args, "./cmd/spillway")...)
 	cmd.Dir = tree
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", tree, err, output)

@@ -52,7 +52,7 @@ func TestSteadyAccountsForEveryMessageAndLeavesNothing(t *testing.T) {
 func TestPoisonIsParkedOnTheFirstAttempt(t *testing.T) {
 	t.Parallel()
 	s := sharedServers(t)
-	r := runProfile(t, call{args: []string{"run", "poison", "-r", "400", "-z", "3s", "--set", "seed=7", "--set", "load.warmup=500ms"}, env: s.env()}, 0)
+	r := poisonous(t, s, "", 0)
 	r.noErrors(t)
 	m := r.Messages
 	const offered = 400 * 3.5
@@ -158,8 +158,8 @@ func noAttemptsWhileOpen(t *testing.T, r run) {
 			t.Errorf("at %s s, with the breaker open: applied %s, retried %s, parked %s, from retry %s", row["elapsed_seconds"],
 				row["applied"], row["retried"], row["parked"], row["returned_from_retry"])
 		}
-		unacked, err := strconv.Atoi(row["unacked"])
-		if err != nil || unacked > prefetchOfAll {
+		unacked := atoi(t, row["unacked"])
+		if unacked > prefetchOfAll {
 			t.Errorf("at %s s %s messages are held, want at most %d", row["elapsed_seconds"], row["unacked"], prefetchOfAll)
 		}
 		held = max(held, unacked)
@@ -193,4 +193,13 @@ func series(t *testing.T, r run) []map[string]string {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+func atoi(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

@@ -151,7 +151,12 @@ func runProfile(t *testing.T, c call, want int) run {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
 	c.args = append(c.args, "-o", dir)
-	end := spillway(t, c)
+	return readRun(t, spillway(t, c), dir, want)
+}
+
+// readRun reads the result of a run that has ended.
+func readRun(t *testing.T, end ended, dir string, want int) run {
+	t.Helper()
 	if end.code != want {
 		t.Fatalf("exit %d, want %d\n%s", end.code, want, end.said())
 	}

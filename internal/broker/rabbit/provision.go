@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"spillway/internal/broker"
 	"spillway/internal/topology"
 )
 
@@ -65,9 +66,19 @@ func Provision(ctx context.Context, o ProvisionOptions) (*Provisioned, error) {
 	if err := p.make(ctx); err != nil {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoBound)
 		defer cancel()
-		return nil, errors.Join(err, p.Remove(undo))
+		return nil, errors.Join(err, p.undo(undo, err))
 	}
 	return p, nil
+}
+
+// undo removes what was made before the cause of the failure. A user who may not make a thing may not delete it either,
+// and has not made it: that it cannot be deleted is no second problem.
+func (p *Provisioned) undo(ctx context.Context, cause error) error {
+	err := p.Remove(ctx)
+	if errors.Is(cause, broker.ErrRightMissing) && errors.Is(err, broker.ErrRightMissing) {
+		return nil
+	}
+	return err
 }
 
 func (o *ProvisionOptions) check() error {

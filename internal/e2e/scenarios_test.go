@@ -1,0 +1,101 @@
+package e2e
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// The scenarios: each runs one binary, "" for the code as it is, against the shared servers, and returns a result whose
+// exit code is the wanted one.
+
+// briefly keeps a run that lost something from waiting a minute for it.
+var briefly = []string{"--set", "drain.timeout=8s"}
+
+// steadily is an undisturbed run.
+func steadily(t *testing.T, s shared, binary string, want int) run {
+	t.Helper()
+	return runProfile(t, call{binary: binary, args: short(briefly...), env: s.env()}, want)
+}
+
+// withFailures lets one attempt in five fail, so that messages travel through the tiers.
+func withFailures(t *testing.T, s shared, binary string, want int) run {
+	t.Helper()
+	args := short(append(briefly, "--set", "workers.fail.transient=0.2", "--set", "topology.tiers=[50ms, 100ms]")...)
+	return runProfile(t, call{binary: binary, args: args, env: s.env()}, want)
+}
+
+// withRedeliveries cuts every connection to the broker in the middle of the load, while acks are held back: what is in
+// the database by then, and not yet acked, comes again.
+func withRedeliveries(t *testing.T, s shared, binary string, want int) run {
+	t.Helper()
+	p := newProxy(t, hostOf(t, s.uri), nil)
+	s.uri = p.before(t, s.uri)
+	dir := filepath.Join(t.TempDir(), "out")
+	args := short("-z", "3s", "--set", "workers.ack_batch=50", "--set", "workers.ack_interval=1s", "-o", dir)
+	began := start(t, call{binary: binary, args: args, env: s.env()})
+	began.awaitOutput("s load ")
+	began.awaitOutput("2.5s load ")
+	if n := p.cut(); n < 4 { // a publisher, two workers, their republisher
+		t.Errorf("%d connections were cut, want 4 or more", n)
+	}
+	r := readRun(t, began.wait(), dir, want)
+	if r.Messages.Redelivered == 0 {
+		t.Errorf("nothing was redelivered, so nothing was tested: %+v", r.Messages)
+	}
+	return r
+}
+
+// withoutARoute takes the work queue's binding away before the load: every publish is returned.
+func withoutARoute(t *testing.T, s shared, binary string, want int) run {
+	t.Helper()
+	s, vhost := s.vhost(t)
+	prefix := s.predeclare(t, vhost)
+	s.unbind(t, vhost, prefix)
+	return runProfile(t, call{binary: binary, args: short(append(predeclared(prefix), briefly...)...), env: s.env()}, want)
+}
+
+// poisonous is a run with bad messages, always the same ones.
+func poisonous(t *testing.T, s shared, binary string, want int) run {
+	t.Helper()
+	args := []string{"run", "poison", "-r", "400", "-z", "3s", "--set", "seed=7", "--set", "load.warmup=500ms"}
+	return runProfile(t, call{binary: binary, args: append(args, briefly...), env: s.env()}, want)
+}
+
+func TestRedeliveriesChangeNothing(t *testing.T) {
+	t.Parallel()
+	s := sharedServers(t)
+	r := withRedeliveries(t, s, "", 0)
+	r.noErrors(t)
+	m := r.Messages
+	if m.Applied != m.Offered || m.Confirmed != m.Offered || m.Lost+m.DuplicateEffects+m.MissingEffects+m.QueuedAtEnd != 0 {
+		t.Errorf("account %+v, want each applied once", m)
+	}
+	if m.DuplicateDeliveries == 0 || r.Inbox.DuplicatesAbsorbed != m.DuplicateDeliveries {
+		t.Errorf("%d duplicate deliveries, %d absorbed; want some, all absorbed", m.DuplicateDeliveries, r.Inbox.DuplicatesAbsorbed)
+	}
+	if r.Signals.Reconnects < 3 {
+		t.Errorf("%d reconnects, want publisher and both workers", r.Signals.Reconnects)
+	}
+	s.nothingLeft(t, r.Run.ID)
+}
+
+func TestTransientFailuresAreRetriedUntilApplied(t *testing.T) {
+	t.Parallel()
+	s := sharedServers(t)
+	r := withFailures(t, s, "", 0)
+	r.noErrors(t)
+	m := r.Messages
+	if m.Applied != m.Offered || m.Parked+m.Lost+m.DuplicateEffects+m.QueuedAtEnd != 0 {
+		t.Errorf("account %+v, want all applied", m)
+	}
+	var messages, retries int64
+	for text, n := range m.RetriesPerMessage {
+		messages += n
+		retries += n * int64(atoi(t, text))
+	}
+	// One in five fails, so 500 messages need about 125 retries; 5 standard deviations are 60.
+	if messages != m.Offered || retries != m.RetriesScheduled || retries < 65 || retries > 185 || m.Delivered != m.Offered+retries {
+		t.Errorf("retries per message %v, scheduled %d, delivered %d of %d", m.RetriesPerMessage, m.RetriesScheduled, m.Delivered, m.Offered)
+	}
+	s.nothingLeft(t, r.Run.ID)
+}

@@ -16,8 +16,7 @@ var errRefused = errors.New("refused")
 
 // script is a driver that does what a test says; the real one has tests on a real broker. It serves the supervision alone.
 type script struct {
-	settled func(broker.Settlement)
-	opened  chan *epoch // every epoch that was opened
+	opened chan *epoch // every epoch that was opened
 
 	mu    sync.Mutex
 	away  bool // OpenPublisher fails while set

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,8 +15,8 @@ import (
 // schemasOfRuns starts the name of every schema that a run makes.
 const schemasOfRuns = "spillway_"
 
-// runName matches what follows the prefix of a run's virtual host: the run id, see newRunID. Other virtual hosts that
-// happen to start alike are nobody's leftovers.
+// runName matches what follows the prefix of a run's virtual host or schema: the run id, see newRunID. Others that happen
+// to start alike are nobody's leftovers.
 var runName = regexp.MustCompile(`^(\d{8}t\d{6})-[0-9a-f]{4}$`)
 
 // youngest is the age from which a run without connections counts as gone. The broker knows a connection 5 s after it
@@ -38,10 +39,18 @@ func (d *diagnosis) leftovers(ctx context.Context) (leftovers, error) {
 		}
 	}
 	if d.db != nil {
-		gone.schemas, err = d.db.Leftovers(ctx, schemasOfRuns)
+		gone.schemas, err = d.leftSchemas(ctx)
 		return gone, err
 	}
 	return gone, nil
+}
+
+// leftSchemas returns the schemas of runs that no session works on.
+func (d *diagnosis) leftSchemas(ctx context.Context) ([]string, error) {
+	all, err := d.db.Leftovers(ctx, schemasOfRuns)
+	return slices.DeleteFunc(all, func(schema string) bool {
+		return !oldRun(strings.TrimPrefix(schema, schemasOfRuns), time.Now())
+	}), err
 }
 
 // isMissing reports whether a check of an area has said already that it does not work.

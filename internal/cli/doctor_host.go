@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -22,7 +23,7 @@ const (
 )
 
 // host looks at this machine.
-func (d *diagnosis) host() {
+func (d *diagnosis) host(ctx context.Context) {
 	cpus := runtime.NumCPU()
 	d.add(found("machine", "processors", cpus >= wantedCPUs, fmt.Sprint(cpus), "latencies on one processor measure its scheduler").optional(false))
 	d.add(hostMemory())
@@ -30,7 +31,7 @@ func (d *diagnosis) host() {
 	if cache, err := stack.CacheDir(); err == nil && len(d.flags.missing()) > 0 {
 		d.add(freeDisk("servers' data", existing(cache)))
 	}
-	d.add(d.openFiles(), metricsPort())
+	d.add(d.openFiles(), metricsPort(ctx))
 }
 
 func hostMemory() check {
@@ -58,7 +59,7 @@ func freeDisk(name, dir string) check {
 	if err := syscall.Statfs(dir, &fs); err != nil {
 		return check{"machine", name, checkNote, err.Error(), ""}
 	}
-	free := uint64(fs.Bavail) * uint64(fs.Bsize)
+	free := fs.Bavail * uint64(fs.Bsize)
 	return found("machine", name, free >= wantedDisk, gibibytes(free)+" free", "free 1 GiB or more")
 }
 
@@ -73,8 +74,9 @@ func (d *diagnosis) openFiles() check {
 }
 
 // metricsPort says where /metrics would be served. A taken port is no fault: the next free one is used.
-func metricsPort() check {
-	l, err := net.Listen("tcp", metrics.DefaultAddr)
+func metricsPort(ctx context.Context) check {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", metrics.DefaultAddr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return check{"machine", "metrics port", checkOK, metrics.DefaultAddr + " is taken; the next free port is used", ""}

@@ -59,7 +59,7 @@ func (d *diagnosis) examine(ctx context.Context) error {
 		d.driver, d.management = nil, nil // nor is anything asked later
 	}
 	d.faults()
-	d.host()
+	d.host(ctx)
 	return nil
 }
 

@@ -15,9 +15,9 @@ func envVerb(t *testing.T, environment map[string]string, run func(*cobra.Comman
 	var out strings.Builder
 	a := &app{stdout: &out, stderr: &out, getenv: func(name string) string { return environment[name] }}
 	root := &cobra.Command{Use: "spillway", SilenceErrors: true, SilenceUsage: true}
-	real := a.newRun()
-	real.RunE = func(cmd *cobra.Command, _ []string) error { run(cmd); return nil }
-	root.AddCommand(real)
+	verb := a.newRun()
+	verb.RunE = func(cmd *cobra.Command, _ []string) error { run(cmd); return nil }
+	root.AddCommand(verb)
 	a.finish(root)
 	root.SetArgs(args)
 	root.SetOut(&out)

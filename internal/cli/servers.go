@@ -33,19 +33,19 @@ type serverFlags struct {
 	root         string
 }
 
-func (s *serverFlags) register(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&s.uris, "uri", nil, "AMQP address, repeatable for the nodes of a cluster; default: servers of our own")
-	flags.StringVar(&s.management, "management", "", "management API address (default: port 15672 of the broker's host)")
-	flags.StringVar(&s.postgres, "postgres", "", "PostgreSQL address; default: a server of our own")
-	flags.StringVar(&s.username, "username", "", "broker user, in place of the one in --uri")
-	flags.StringVar(&s.passwordFile, "password-file", "", "file with the broker password ($SPILLWAY_PASSWORD holds the password itself)")
-	flags.StringVar(&s.tls.CAFile, "tls-ca", "", "certificate authority of the broker (PEM file)")
-	flags.StringVar(&s.tls.CertFile, "tls-cert", "", "client certificate for the broker (PEM file)")
-	flags.StringVar(&s.tls.KeyFile, "tls-key", "", "its key (PEM file)")
-	flags.StringVar(&s.tls.ServerName, "tls-server-name", "", "name that the broker's certificate must carry")
-	flags.StringArrayVar(&s.allowHosts, "allow-host", nil, "a host that is not this machine and may be loaded, repeatable")
-	flags.StringVar(&s.source, "source", "", "where servers of our own come from: root, host or compose; default: the first that serves")
-	flags.StringVar(&s.root, "root", "", "folder of the stack root, if not the usual one")
+func (f *serverFlags) register(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.uris, "uri", nil, "AMQP address, repeatable for the nodes of a cluster; default: servers of our own")
+	flags.StringVar(&f.management, "management", "", "management API address (default: port 15672 of the broker's host)")
+	flags.StringVar(&f.postgres, "postgres", "", "PostgreSQL address; default: a server of our own")
+	flags.StringVar(&f.username, "username", "", "broker user, in place of the one in --uri")
+	flags.StringVar(&f.passwordFile, "password-file", "", "file with the broker password ($SPILLWAY_PASSWORD holds the password itself)")
+	flags.StringVar(&f.tls.CAFile, "tls-ca", "", "certificate authority of the broker (PEM file)")
+	flags.StringVar(&f.tls.CertFile, "tls-cert", "", "client certificate for the broker (PEM file)")
+	flags.StringVar(&f.tls.KeyFile, "tls-key", "", "its key (PEM file)")
+	flags.StringVar(&f.tls.ServerName, "tls-server-name", "", "name that the broker's certificate must carry")
+	flags.StringArrayVar(&f.allowHosts, "allow-host", nil, "a host that is not this machine and may be loaded, repeatable")
+	flags.StringVar(&f.source, "source", "", "where servers of our own come from: root, host or compose; default: the first that serves")
+	flags.StringVar(&f.root, "root", "", "folder of the stack root, if not the usual one")
 }
 
 // servers returns the addresses to use, starting what was not given, and a function that stops what was started.

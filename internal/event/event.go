@@ -55,8 +55,8 @@ type Delivered struct {
 	Attempt     int // 1-based, ours
 	Redelivered bool
 	At          time.Duration
-	// DelayError is the time since the copy's confirm in a retry tier, less that tier's TTL. It holds the wait in the
-	// work queue too, so it is an upper bound; HasDelayError is false for first deliveries.
+	// DelayError is the time since the copy was written to its retry tier, less that tier's TTL. It holds the way there and
+	// the wait in the work queue too, so it is an upper bound; HasDelayError is false for first deliveries.
 	DelayError    time.Duration
 	HasDelayError bool
 }

@@ -28,7 +28,8 @@ func (r *run) audit() error {
 	}
 	r.account = r.ledger.Account(truth)
 	if r.account.Lost > 0 {
-		r.account.HeldByBroker(r.deadLetterPending(ctx))
+		r.held = r.deadLetterPending(ctx)
+		r.account.HeldByBroker(r.held)
 	}
 	r.phases = append(r.phases, phase{PhaseAudit, start, r.base.Now()})
 	return nil
@@ -125,9 +126,6 @@ func (r *run) deadLetterPending(ctx context.Context) (held int64) {
 		if err == nil {
 			held += int64(q.DeadLetterPending)
 		}
-	}
-	if held > 0 {
-		r.say("audit: the broker holds %d messages for a dead-letter target that refuses them", held)
 	}
 	return held
 }

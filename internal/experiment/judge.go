@@ -199,6 +199,10 @@ func (r *run) remarks(res *result.Result) {
 			find(res, result.Warning, "negative-durations", "%d values of %s were negative and not recorded", n, rec.Name())
 		}
 	}
+	if r.held > 0 {
+		find(res, result.Warning, "held-by-broker", "the broker holds %d messages for a dead-letter target that refuses them; "+
+			"their ids cannot be read, so they are counted as queued by number alone", r.held)
+	}
 	if r.account.Foreign > 0 {
 		find(res, result.Warning, "foreign", "%d things were found that this run did not send", r.account.Foreign)
 	}

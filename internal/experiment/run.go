@@ -67,6 +67,7 @@ type run struct {
 	interrupted  bool
 	outOfTime    bool
 	account      ledger.Account
+	held         int64 // messages that the broker holds for a dead-letter target that refuses them
 }
 
 // Run carries out one experiment and returns its result, which is also written to the run's folder. An error means that

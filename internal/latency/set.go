@@ -21,7 +21,7 @@ type Set struct {
 	SojournUncorrected    *Recorder // effect or refusal committed - sent, of the publish by the producer
 	Service               *Recorder // COMMIT - handler start, of effects and refusals
 	ScheduleLag           *Recorder // sent - scheduled, of first publishes: the generator's own health
-	DelayError            *Recorder // return from a retry tier - confirm in it - its TTL; warm-up included
+	DelayError            *Recorder // delivered again - written to a retry tier - its TTL; warm-up included
 }
 
 // NewSet returns empty recorders.

@@ -18,7 +18,7 @@ import (
 	"spillway/internal/event"
 )
 
-// pageSize is the number of messages in one page: 4096 records are 160 KiB, large enough that pages are few, small enough
+// pageSize is the number of messages in one page: 4096 records are 128 KiB, large enough that pages are few, small enough
 // that one slow message keeps little alive.
 const pageSize = 1 << pageBits
 

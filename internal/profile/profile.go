@@ -79,7 +79,8 @@ type Service struct {
 	Sigma        float64       `yaml:"sigma"`        // of lognormal: standard deviation of the logarithm; default 0.5
 }
 
-// Fail is the share of handler calls that fail by themselves, each drawn independently; the shares add up to at most 1.
+// Fail says how often handlers fail by themselves; the shares add up to at most 1. Permanent and refused are properties
+// of a message, the same on every attempt; transient and unknown are drawn for each attempt at the others.
 type Fail struct {
 	Transient float64 `yaml:"transient"`
 	Permanent float64 `yaml:"permanent"`

@@ -115,7 +115,10 @@ type SeriesWriter struct {
 // NewSeriesWriter writes the header.
 func NewSeriesWriter(w io.Writer) (*SeriesWriter, error) {
 	s := &SeriesWriter{csv: csv.NewWriter(w), columns: columns()}
-	return s, s.line(SeriesColumns())
+	if err := s.line(SeriesColumns()); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Write writes one row.

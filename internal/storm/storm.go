@@ -94,11 +94,15 @@ func Analyse(s Series, w Window) Storm {
 // none.
 func (s Series) baseline(w Window) float64 {
 	from := max(w.LoadStart, w.Start-baselineSpan)
-	first, end := (from+s.Width-1)/s.Width, w.Start/s.Width
+	first, end := int((from+s.Width-1)/s.Width), int(w.Start/s.Width)
 	if first >= end {
 		return 0
 	}
-	return float64(sum(s.bins(s.Arrivals, first*s.Width, end*s.Width))) / ((end - first) * s.Width).Seconds()
+	arrivals := 0
+	for i := first; i < end; i++ {
+		arrivals += at(s.Arrivals, i)
+	}
+	return float64(arrivals) / (float64(end-first) * s.Width.Seconds())
 }
 
 // returns measures peak, synchronisation and area over a stretch.

@@ -57,6 +57,9 @@ func (a *Admin) ReadAll(ctx context.Context, queues []string) (map[string][]Lyin
 		err = closeErr // the messages are back only when the connection is gone
 	}
 	r.wait()
+	if ctx.Err() != nil { // the connection was cut by it, and says so in many ways
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}

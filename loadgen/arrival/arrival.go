@@ -5,7 +5,10 @@
 // instants. Whatever the kind of arrivals, the number of messages is the integral of the rate over the span, rounded
 // down, so that an account can be checked against a plain product.
 //
-// The package is a leaf. A Process is not safe for concurrent use.
+// A Shape is a rate that changes, with its integral: flat, ramp, steps, spike, sine, a replay of recorded instants, and
+// sequences of these. FromShape makes a Process of one; New is the short way for a single rate.
+//
+// The package is a leaf and opens no files. A Process is not safe for concurrent use, a Shape is.
 package arrival
 
 import (
@@ -42,7 +45,8 @@ var (
 type Process interface {
 	// Next returns the next due instant as an offset from the start of the process, and false when there is none left.
 	Next() (due time.Duration, ok bool)
-	// Total returns how many instants the process yields in all: floor(rate x span). It does not change.
+	// Total returns how many instants the process yields in all: the integral of the rate over the span, rounded down. It
+	// does not change.
 	Total() int64
 }
 

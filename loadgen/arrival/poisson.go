@@ -102,7 +102,7 @@ func (s *shaped) Next() (time.Duration, bool) {
 	if s.drawn == s.total {
 		return 0, false
 	}
-	due := min(s.shape.Invert(min(s.next(), s.below)), s.shape.Span()-1)
+	due := min(max(s.shape.Invert(min(s.next(), s.below)), 0), s.shape.Span()-1)
 	s.last = max(s.last, due) // inverses in floats may go back by a rounding
 	return s.last, true
 }

@@ -5,7 +5,16 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 )
+
+func TestALineErrorNamesItsLine(t *testing.T) {
+	t.Parallel()
+	err := &LineError{Line: 7, Err: ErrOrder}
+	if got, want := err.Error(), "line 7: arrival times go back"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
 
 func TestAReplayIsReadWithinItsBounds(t *testing.T) {
 	t.Parallel()
@@ -29,5 +38,27 @@ func TestAReplayIsReadWithinItsBounds(t *testing.T) {
 				t.Errorf("%d times, error %v, want %v", len(times), err, row.want)
 			}
 		})
+	}
+}
+
+// The chance of this is one in 2^53 an arrival, too rare for a seed.
+func TestADrawOnTheEndDoesNotFallIntoAPauseBehindIt(t *testing.T) {
+	t.Parallel()
+	flat, err := NewFlat(8, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pause, err := NewFlat(0, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape, err := NewSequence(flat, pause)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newShaped(shape.(part), 1)
+	p.left = 0
+	if due, ok := p.Next(); !ok || due > time.Second {
+		t.Errorf("due %s, %v; the pause begins at %s", due, ok, time.Second)
 	}
 }

@@ -265,6 +265,46 @@ func TestTheSeedDecidesShapedInstants(t *testing.T) {
 	}
 }
 
+// An arrival of 1.9 expected ones may come at any time of the whole span.
+func TestAFractionOfAnArrivalStillCountsForTheTimeOfTheOthers(t *testing.T) {
+	t.Parallel()
+	shape := must(arrival.NewSteps([]float64{1, 1}, 1900*time.Millisecond))
+	late := 0
+	for seed := range uint64(1000) {
+		due := instants(process(t, shape, arrival.Poisson, seed))
+		if len(due) != 1 {
+			t.Fatalf("%d arrivals, want 1", len(due))
+		}
+		if due[0] >= time.Second {
+			late++
+		}
+	}
+	if want := 1000 * 0.9 / 1.9; math.Abs(float64(late)-want) > 50 { // three standard deviations
+		t.Errorf("%d of 1000 came in the last 0.9 s, want about %.0f", late, want)
+	}
+}
+
+// wobbling is another package's shape whose inverse is worse than it says.
+type wobbling struct{ outside }
+
+func (wobbling) Span() time.Duration            { return 10 }
+func (wobbling) Integral(time.Duration) float64 { return 6 }
+func (wobbling) Invert(n float64) time.Duration { return []time.Duration{-3, 4, 2, 7, 12, 5}[int(n)] }
+
+func TestInstantsStayInOrderWithinTheSpanWhateverTheInverseSays(t *testing.T) {
+	t.Parallel()
+	want := []time.Duration{0, 4, 4, 7, 9, 9}
+	if got := instants(process(t, wobbling{}, arrival.Constant, 0)); !slices.Equal(got, want) {
+		t.Errorf("instants %v, want %v", got, want)
+	}
+	for seed := range uint64(20) {
+		due := instants(process(t, wobbling{}, arrival.Poisson, seed))
+		if !slices.IsSorted(due) || due[0] < 0 || due[5] > 9 {
+			t.Errorf("seed %d: instants %v", seed, due)
+		}
+	}
+}
+
 type broken struct {
 	outside
 

@@ -27,9 +27,9 @@ func NewSteps(rates []float64, span time.Duration) (Shape, error) {
 		return nil, fmt.Errorf("%w: more than %d steps", ErrBadShape, MaxParts) // and i x span below stays an int64
 	}
 	stretches := make([]stretch, len(rates))
+	border := func(i int) time.Duration { return time.Duration(int64(span) * int64(i) / int64(len(rates))) }
 	for i, rate := range rates {
-		n, at := time.Duration(len(rates)), time.Duration(i)
-		stretches[i] = stretch{rate, (at+1)*span/n - at*span/n}
+		stretches[i] = stretch{rate, border(i+1) - border(i)}
 	}
 	return flats("steps", stretches)
 }

@@ -12,7 +12,6 @@ import (
 	"spillway/internal/broker"
 	"spillway/internal/broker/rabbit/rabbittest"
 	"spillway/internal/envelope"
-	"spillway/internal/event"
 	"spillway/internal/topology"
 	"spillway/workers/service"
 )
@@ -250,14 +249,7 @@ func TestAnUnansweredCopyIsPublishedAgain(t *testing.T) {
 	b.failing.Close()
 	proxy.Cut()
 	proxy.Stall(false)
-	b.eventually("the second message is settled", func(l *log) (n int) {
-		for _, h := range l.handled {
-			if h.Seq == 1 && (h.Result == event.Applied || h.Result == event.Duplicate) {
-				n++
-			}
-		}
-		return n
-	}, 1)
+	b.eventually("the second message is settled", func(l *log) int { return l.settled(1) }, 1)
 	b.stop()
 	if got := b.effects(); got[1] != 1 {
 		t.Errorf("effects %v, want one of message 1", got)

@@ -78,6 +78,26 @@ func (l *log) results(r event.Result) int {
 	})
 }
 
+// settled counts the attempts at one message that found it applied, or applied it.
+func (l *log) settled(seq int64) (n int) {
+	for _, h := range l.handled {
+		if h.Seq == seq && (h.Result == event.Applied || h.Result == event.Duplicate) {
+			n++
+		}
+	}
+	return n
+}
+
+// applied counts the messages that are applied for the first time; the caller holds the lock.
+func applied(l *log) (n int) {
+	for _, h := range l.handled {
+		if h.Result == event.Applied {
+			n++
+		}
+	}
+	return n
+}
+
 func acked(l *log) int   { return l.acked }
 func retried(l *log) int { return len(l.retried) }
 func parked(l *log) int  { return len(l.parked) }

@@ -10,10 +10,12 @@ import "github.com/jackc/pgx/v5/pgtype"
 // update joined to a list takes the rows in whichever order the plan meets them; and it shows the newest version of a row
 // that it had to wait for, which the statement's snapshot does not.
 //
+// What is read more than once is computed once; `turn` has one reader, which would compute it for every message.
+//
 // A SKU that has enough for all takes no thought, and neither does one that has too little for the smallest. In between
 // `walk` goes through the SKU's messages one by one.
 const sqlApplyBatch = `
-with recursive message as materialized (
+with recursive message as (
     select * from unnest($1::uuid[], $2::bigint[], $3::int[], $4::text[], $5::int[], $6::boolean[], $7::uuid[], $8::text[],
                          $9::text[])
         with ordinality as m (id, seq, instance, sku, count, refuse, refusal, order_id, correlation_id, place)
@@ -21,15 +23,15 @@ with recursive message as materialized (
     insert into inbox (message_id, seq, instance) select id, seq, instance from message order by id
     on conflict (message_id) do nothing
     returning message_id
-), fresh as materialized (
+), fresh as (
     select * from message where id in (select message_id from claim)
-), demand as materialized (
+), demand as (
     select sku, sum(count) as wanted, min(count) as least from fresh where not refuse group by sku
-), held as materialized (
+), held as (
     select sku, available from stock where sku in (select sku from demand) order by sku for no key update
 ), ample as (
     select sku from held join demand using (sku) where wanted <= available
-), tight as materialized (
+), tight as (
     select sku, available from held join demand using (sku) where wanted > available and least <= available
 ), turn as materialized (
     select sku, id, count, row_number() over (partition by sku order by place) as n
@@ -39,7 +41,7 @@ with recursive message as materialized (
      union all
     select sku, t.n, case when count <= remaining then remaining - count else remaining end, t.id, count <= remaining
       from walk w join turn t using (sku) where t.n = w.n + 1
-), verdict as materialized (
+), verdict as (
     select *, not refuse and (sku in (select sku from ample) or id in (select w.id from walk w where w.fits)) as fits
       from fresh
 ), reserve as (
@@ -55,7 +57,7 @@ with recursive message as materialized (
       from verdict where not fits
 ), effect as (
     insert into effect_log (seq, instance, message_id, kind, sku, count)
-    select seq, instance, id, case when fits then 'reserved' else 'refused' end, sku, count from verdict order by place
+    select seq, instance, id, case when fits then 'reserved' else 'refused' end, sku, count from verdict
 )
 select array_agg(place) filter (where fits), array_agg(place) filter (where not fits) from verdict`
 

@@ -5,37 +5,157 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"spillway/internal/event"
 	"spillway/internal/postgres"
 	"spillway/internal/postgres/postgrestest"
+	"spillway/workers/inbox"
 )
 
-// BenchmarkApply measures first-time effects with as many callers as connections, over 1000 SKUs.
+// The load of the benchmarks: as many callers and connections for every strategy.
+const (
+	benchCallers = 1024
+	benchConns   = 16
+	benchLanes   = 4
+)
+
+// BenchmarkApply measures first-time effects over 1000 SKUs and on a hot one, the strategies from the same callers on the
+// same pool.
 func BenchmarkApply(b *testing.B) {
-	for _, name := range []string{"transaction", "statement"} {
-		for _, conns := range []int{8, 16} {
-			b.Run(fmt.Sprintf("%s/conns=%d", name, conns), func(b *testing.B) { benchmarkApply(b, name, conns) })
+	for _, skus := range []int{1000, 1} {
+		for _, name := range []string{inbox.StrategyTransaction, inbox.StrategyStatement, inbox.StrategyBatch} {
+			b.Run(fmt.Sprintf("skus=%d/%s", skus, name), func(b *testing.B) {
+				db := benchDB(b, skus)
+				benchmarkApply(b, benchInbox(b, name, db.Pool()), skus, benchCallers)
+			})
 		}
 	}
 }
 
-func benchmarkApply(b *testing.B, strategy string, conns int) {
+// BenchmarkLanes shows what more batches under way at once gain, and what they cost on a hot SKU.
+func BenchmarkLanes(b *testing.B) {
+	for _, skus := range []int{1000, 1} {
+		for _, lanes := range []int{1, 2, 4, 8} {
+			b.Run(fmt.Sprintf("skus=%d/lanes=%d", skus, lanes), func(b *testing.B) {
+				batch := newBatch(b, benchDB(b, skus).Pool(), inbox.BatchOptions{Lanes: lanes})
+				benchmarkApply(b, batch, skus, benchCallers)
+			})
+		}
+	}
+}
+
+// BenchmarkCallers shows how large batches become from few callers and from many, and what lingering gains.
+func BenchmarkCallers(b *testing.B) {
+	for _, callers := range []int{benchConns, 4 * benchConns, 16 * benchConns} {
+		b.Run(fmt.Sprintf("callers=%d/transaction", callers), func(b *testing.B) {
+			benchmarkApply(b, inbox.NewTransaction(benchDB(b, 1000).Pool()), 1000, callers)
+		})
+		for _, lanes := range []int{1, 2, 4} {
+			for _, linger := range []time.Duration{0, time.Millisecond, 2 * time.Millisecond} {
+				b.Run(fmt.Sprintf("callers=%d/lanes=%d/linger=%v", callers, lanes, linger), func(b *testing.B) {
+					batch := newBatch(b, benchDB(b, 1000).Pool(), inbox.BatchOptions{Lanes: lanes, Linger: linger})
+					benchmarkApply(b, batch, 1000, callers)
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkBareLoop sends the batch strategy's statement with arrays that are ready, from a plain loop per connection: what
+// the batch strategy would do if gathering and handing back cost nothing.
+func BenchmarkBareLoop(b *testing.B) {
+	for _, skus := range []int{1000, 1} {
+		b.Run(fmt.Sprintf("skus=%d", skus), func(b *testing.B) { benchmarkBareLoop(b, benchDB(b, skus).Pool(), skus) })
+	}
+}
+
+func benchDB(b *testing.B, skus int) *postgres.DB {
 	b.Helper()
-	const skus = 1000
-	db := postgrestest.NewSized(b, postgres.Settings{SKUs: skus, InitialStock: 1 << 40}, conns)
-	apply := strategies[strategy](b, db.Pool())
+	return postgrestest.NewSized(b, postgres.Settings{SKUs: skus, InitialStock: 1 << 40}, benchConns)
+}
+
+func benchInbox(b *testing.B, strategy string, pool *pgxpool.Pool) inbox.Inbox {
+	b.Helper()
+	if strategy == inbox.StrategyBatch {
+		return newBatch(b, pool, inbox.BatchOptions{Lanes: benchLanes})
+	}
+	return strategies[strategy](b, pool)
+}
+
+func benchClaim(seq int64, skus int) inbox.Claim {
+	c := claim(seq)
+	c.SKU = postgres.SKU(int(seq*7919) % skus)
+	return c
+}
+
+func benchmarkApply(b *testing.B, apply inbox.Inbox, skus, callers int) {
+	b.Helper()
 	var next atomic.Int64
 	var all sync.WaitGroup
 	b.ReportAllocs()
 	b.ResetTimer()
-	for range conns {
+	for range callers {
 		all.Go(func() {
 			for seq := next.Add(1); seq <= int64(b.N); seq = next.Add(1) {
-				c := claim(seq)
-				c.SKU = postgres.SKU(int(seq*7919) % skus)
-				if got, err := apply.Apply(b.Context(), c); err != nil || got != event.Applied {
+				if got, err := apply.Apply(b.Context(), benchClaim(seq, skus)); err != nil || got != event.Applied {
 					b.Errorf("message %d is %v, %v", seq, got, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
+}
+
+// arrays are the bare loop's messages, as many as a full batch of the strategy has.
+type arrays struct {
+	ids, refusals        []pgtype.UUID
+	seqs                 []int64
+	instances, counts    []int32
+	skus, orders, causes []string
+	refuse               []bool
+}
+
+func benchArrays(tb testing.TB, from, n, skus int) (a arrays) {
+	tb.Helper()
+	for seq := from; seq < from+n; seq++ {
+		c := benchClaim(int64(seq), skus)
+		var id pgtype.UUID
+		if err := id.Scan(c.MessageID); err != nil {
+			tb.Fatal(err)
+		}
+		a.ids, a.refusals, a.seqs = append(a.ids, id), append(a.refusals, id), append(a.seqs, c.Seq)
+		a.instances, a.counts = append(a.instances, 0), append(a.counts, int32(c.Count))
+		a.skus, a.orders, a.causes = append(a.skus, c.SKU), append(a.orders, c.OrderID), append(a.causes, c.CorrelationID)
+		a.refuse = append(a.refuse, false)
+	}
+	return a
+}
+
+func benchmarkBareLoop(b *testing.B, pool *pgxpool.Pool, skus int) {
+	b.Helper()
+	var ready []arrays
+	for from := 0; from < b.N; from += inbox.DefaultBatchSize {
+		ready = append(ready, benchArrays(b, from, min(inbox.DefaultBatchSize, b.N-from), skus))
+	}
+	var next atomic.Int64
+	var all sync.WaitGroup
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range benchLanes {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(ready); i = int(next.Add(1)) - 1 {
+				a := &ready[i]
+				var applied, refused []int64
+				err := pool.QueryRow(b.Context(), inbox.SQLApplyBatch, a.ids, a.seqs, a.instances, a.skus, a.counts, a.refuse,
+					a.refusals, a.orders, a.causes, inbox.TypeStockRefused).Scan(&applied, &refused)
+				if err != nil || len(applied) != len(a.ids) {
+					b.Errorf("%d of %d applied, %v", len(applied), len(a.ids), err)
 					return
 				}
 			}

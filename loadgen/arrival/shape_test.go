@@ -164,15 +164,15 @@ func TestTheIntegralIsThatOfTheRate(t *testing.T) {
 	for _, row := range shapes() {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			const n = 200_000
+			const n = 40_000
 			step, sum := row.shape.Span()/n, 0.0
 			for i := range n {
 				sum += row.shape.Rate(time.Duration(i)*step+step/2) * step.Seconds()
-				if i%1000 != 999 {
+				if i%200 != 199 {
 					continue
 				}
 				at := time.Duration(i+1) * step
-				if got := row.shape.Integral(at); math.Abs(got-sum) > 0.6 { // a border within a step of 0.1 ms
+				if got := row.shape.Integral(at); math.Abs(got-sum) > 1 { // a border may lie within a step, of half a millisecond at most
 					t.Fatalf("the rates up to %s add up to %v, the integral is %v", at, sum, got)
 				}
 			}

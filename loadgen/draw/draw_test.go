@@ -9,7 +9,7 @@ import (
 )
 
 // drawn is how many draws a distribution is judged by.
-const drawn = 200_000
+const drawn = 100_000
 
 func size(s draw.Size, err error) draw.Size {
 	if err != nil {
@@ -117,6 +117,7 @@ func TestDrawsAreIndependent(t *testing.T) {
 	}
 }
 
+//nolint:paralleltest // allocations of the whole process are counted
 func TestDrawingDoesNotAllocate(t *testing.T) {
 	s := size(draw.WeightedSize([]draw.Weight{{100, 1}, {200, 2}}))
 	l := size(draw.LognormalSize(512, 1, 1, 1<<20))

@@ -44,11 +44,23 @@ func TestOneKeyIsAlwaysTheFirst(t *testing.T) {
 
 func TestZipfKeysFollowTheirLaw(t *testing.T) {
 	t.Parallel()
-	for _, s := range []float64{0.01, 0.5, 0.99, 1, 1 + 1e-12, 1.1, 2, 3, 10} {
-		for _, n := range []int{2, 10, 1000, 100_000} {
-			t.Run(fmt.Sprintf("exponent %v over %d", s, n), func(t *testing.T) {
+	for _, row := range []struct {
+		s float64
+		n []int
+	}{
+		{0.01, []int{1000}},
+		{0.5, []int{10, 100_000}},
+		{1, []int{2, 1000, 100_000}},
+		{1 + 1e-12, []int{1000}},
+		{1.1, []int{100_000}},
+		{2, []int{1000}},
+		{3, []int{10, 100_000}}, // where most attempts fail
+		{10, []int{2, 1000}},
+	} {
+		for _, n := range row.n {
+			t.Run(fmt.Sprintf("exponent %v over %d", row.s, n), func(t *testing.T) {
 				t.Parallel()
-				checkChiSquare(t, counts(keys(draw.ZipfKeys(s, n)), 9), zipfOdds(s, n))
+				checkChiSquare(t, counts(keys(draw.ZipfKeys(row.s, n)), 9), zipfOdds(row.s, n))
 			})
 		}
 	}
@@ -92,10 +104,10 @@ func TestAHotKeyHasItsShareAndTheOthersTheirLaw(t *testing.T) {
 		keys draw.Keys
 		odds func(i int) float64
 	}{
-		{"uniform", hot(0.3, keys(draw.UniformKeys(100))), func(i int) float64 { return 0.7 / 99 }},
-		{"uniform, two keys", hot(0.3, keys(draw.UniformKeys(2))), func(i int) float64 { return 0.7 }},
+		{"uniform", hot(0.3, keys(draw.UniformKeys(100))), func(int) float64 { return 0.7 / 99 }},
+		{"uniform, two keys", hot(0.3, keys(draw.UniformKeys(2))), func(int) float64 { return 0.7 }},
 		{"Zipf", hot(0.3, keys(draw.ZipfKeys(1.2, 100))), func(i int) float64 { return 0.7 * law(i-1) }},
-		{"Zipf, two keys", hot(0.3, keys(draw.ZipfKeys(1.2, 2))), func(i int) float64 { return 0.7 }},
+		{"Zipf, two keys", hot(0.3, keys(draw.ZipfKeys(1.2, 2))), func(int) float64 { return 0.7 }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -2,7 +2,6 @@ package workers_test
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,101 +13,103 @@ import (
 	"spillway/workers/service"
 )
 
-// bad are the messages that no attempt can help.
-var bad = map[string]struct {
+// bad are the messages that no attempt can help, by the reason for which they are parked; their sequence is their place.
+var bad = []struct {
+	reason string
 	spoil  func(*bench, *broker.Message)
-	fail   service.Shares
 	schema int // as far as the body could be read
 }{
-	"bad-json": {spoil: func(_ *bench, m *broker.Message) { m.Body[0] = '[' }},
-	"missing-field": {schema: 1, spoil: func(b *bench, m *broker.Message) {
+	{reason: "bad-json", spoil: func(_ *bench, m *broker.Message) { m.Body[0] = '[' }},
+	{reason: "missing-field", schema: 1, spoil: func(b *bench, m *broker.Message) {
 		m.Body = b.body(m, func(o *envelope.Order) { o.Data.SKU = "" })
 	}},
-	"unknown-schema": {schema: 99, spoil: func(b *bench, m *broker.Message) {
+	{reason: "unknown-schema", schema: 99, spoil: func(b *bench, m *broker.Message) {
 		m.Body = b.body(m, func(o *envelope.Order) { o.SchemaVersion = 99 })
 	}},
-	"empty-id":             {schema: 1, spoil: func(_ *bench, m *broker.Message) { m.MessageID = "" }},
-	"forbidden-transition": {schema: 1, fail: service.Shares{Permanent: 1}},
-	"constraint":           {schema: 1, spoil: func(_ *bench, m *broker.Message) { m.MessageID = "no UUID" }},
+	{reason: "empty-id", schema: 1, spoil: func(_ *bench, m *broker.Message) { m.MessageID = "" }},
+	{reason: "constraint", schema: 1, spoil: func(_ *bench, m *broker.Message) { m.MessageID = "no UUID" }},
+	{reason: "forbidden-transition", schema: 1, spoil: func(*bench, *broker.Message) {}}, // last: the handler does it
 }
 
-func (b *bench) spoilt(kind string) *broker.Message {
+// parkAll publishes one of each kind, stops the service when all are parked, and returns what was sent and what lies in
+// the parking lot, by sequence.
+func (b *bench) parkAll() (sent []*broker.Message, found map[int64]broker.Delivery) {
 	b.Helper()
-	m := b.message(0)
-	if spoil := bad[kind].spoil; spoil != nil {
-		spoil(b, m)
+	for seq, kind := range bad {
+		m := b.message(int64(seq))
+		kind.spoil(b, m)
+		sent = append(sent, m)
 	}
-	if fail := bad[kind].fail; fail != (service.Shares{}) {
-		always(b.failing, fail)
-	}
-	return m
-}
-
-// wantParkedAtOnce fails unless the message was parked on its first attempt, and nothing else happened.
-func (b *bench) wantParkedAtOnce(kind string) {
-	b.Helper()
-	b.eventually("it is parked", parked, 1)
+	last := len(bad) - 1
+	b.publish(sent[:last]...)
+	b.eventually("all but the last are parked", parked, last)
+	always(b.failing, service.Shares{Permanent: 1})
+	b.publish(sent[last])
+	b.eventually("all are parked", parked, len(bad))
 	b.stop()
 	b.wantReady(b.Plan.Work, 0)
-	if !slices.Equal(b.reasons(), []string{kind}) || b.log.parked[0].Attempt != 1 || b.log.parked[0].Seq != 0 {
-		b.Errorf("parked %+v, want reason %s on attempt 1", b.log.parked, kind)
+	found = map[int64]broker.Delivery{}
+	for _, d := range b.take(b.Plan.Parking, len(bad)) {
+		found[d.Headers.Seq] = d
 	}
-	if len(b.log.delivered) != 1 || b.log.results(event.Permanent) != 1 || b.log.read(retried) != 0 || len(b.effects()) != 0 {
-		b.Errorf("%d deliveries, %d retries, effects %v; want one and none", len(b.log.delivered), b.log.read(retried), b.effects())
+	return sent, found
+}
+
+// wantParkedAtOnce fails unless each was parked on its first attempt for its reason, and nothing else happened.
+func (b *bench) wantParkedAtOnce() {
+	b.Helper()
+	for _, p := range b.log.parked {
+		if p.Reason != bad[p.Seq].reason || p.Attempt != 1 {
+			b.Errorf("message %d is parked for %s on attempt %d, want %s on 1", p.Seq, p.Reason, p.Attempt, bad[p.Seq].reason)
+		}
+	}
+	if len(b.log.delivered) != len(bad) || b.log.results(event.Permanent) != len(bad) || len(b.log.retried) != 0 || len(b.effects()) != 0 {
+		b.Errorf("%d deliveries, %d retries, effects %v; want %d and none", len(b.log.delivered), len(b.log.retried), b.effects(), len(bad))
 	}
 }
 
 func TestAPermanentFailureIsParkedOnAttemptOneWithItsMetadata(t *testing.T) {
 	t.Parallel()
-	for kind, row := range bad {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			b := start(t, nil)
-			m := b.spoilt(kind)
-			b.publish(m)
-			b.wantParkedAtOnce(kind)
-			got := b.take(b.Plan.Parking, 1)[0]
-			if got.MessageID != m.MessageID || !bytes.Equal(got.Body, m.Body) || got.Type != m.Type || got.CorrelationID != m.CorrelationID {
-				t.Errorf("parked %+v, want the message as it was", got)
-			}
-			f := got.Headers.Failure
-			want := envelope.Failure{
-				Class: "permanent", LastError: f.LastError, FirstFailedAt: f.FirstFailedAt, OriginalExchange: b.Plan.Orders,
-				OriginalRoutingKey: "order.created", SchemaVersion: row.schema, Producer: f.Producer, WorkerVersion: "test",
-			}
-			if f != want || f.LastError == "" || f.FirstFailedAt == 0 || (f.Producer == "producer") != (row.schema != 0) {
-				t.Errorf("parked with %+v, want %+v", f, want)
-			}
-			if got.Headers.Retries != 0 || got.Headers.Seq != 0 || got.Headers.ScheduledAt != m.Headers.ScheduledAt {
-				t.Errorf("parked with headers %+v", got.Headers)
-			}
-			if b.log.republished[broker.Confirmed] != 1 || b.log.read(acked) != 1 {
-				t.Errorf("%d copies, %d acks; want one of each", b.log.republished[broker.Confirmed], b.log.read(acked))
-			}
-		})
+	b := start(t, nil)
+	sent, found := b.parkAll()
+	b.wantParkedAtOnce()
+	for seq, m := range sent {
+		got, kind := found[int64(seq)], bad[seq]
+		if got.MessageID != m.MessageID || !bytes.Equal(got.Body, m.Body) || got.Type != m.Type || got.CorrelationID != m.CorrelationID {
+			t.Errorf("%s: parked %+v, want the message as it was", kind.reason, got)
+		}
+		f := got.Headers.Failure
+		want := envelope.Failure{
+			Class: "permanent", LastError: f.LastError, FirstFailedAt: f.FirstFailedAt, OriginalExchange: b.Plan.Orders,
+			OriginalRoutingKey: "order.created", SchemaVersion: kind.schema, Producer: f.Producer, WorkerVersion: "test",
+		}
+		if f != want || f.LastError == "" || f.FirstFailedAt == 0 || (f.Producer == "producer") != (kind.schema != 0) {
+			t.Errorf("%s: parked with %+v, want %+v", kind.reason, f, want)
+		}
+		if got.Headers.Retries != 0 || got.Headers.ScheduledAt != m.Headers.ScheduledAt {
+			t.Errorf("%s: parked with headers %+v", kind.reason, got.Headers)
+		}
+	}
+	if b.log.republished[broker.Confirmed] != len(bad) || b.log.acked != len(bad) {
+		t.Errorf("%d copies, %d acks; want %d of each", b.log.republished[broker.Confirmed], b.log.acked, len(bad))
 	}
 }
 
 func TestParkingByRejectLeavesTheRoutingToTheBroker(t *testing.T) {
 	t.Parallel()
-	for kind := range bad {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			b := start(t, func(o *options) {
-				o.Park = workers.ParkByReject
-				o.topology = func(s *topology.Settings) { s.ParkVia = topology.ViaReject }
-			})
-			m := b.spoilt(kind)
-			b.publish(m)
-			b.wantParkedAtOnce(kind)
-			got := b.take(b.Plan.Parking, 1)[0]
-			if got.MessageID != m.MessageID || !bytes.Equal(got.Body, m.Body) || got.Headers != m.Headers {
-				t.Errorf("parked %+v, want the message untouched", got)
-			}
-			if len(b.log.republished) != 0 || b.log.read(acked) != 0 {
-				t.Errorf("%v published, %d acked; want neither", b.log.republished, b.log.read(acked))
-			}
-		})
+	b := start(t, func(o *options) {
+		o.Park = workers.ParkByReject
+		o.topology = func(s *topology.Settings) { s.ParkVia = topology.ViaReject }
+	})
+	sent, found := b.parkAll()
+	b.wantParkedAtOnce()
+	for seq, m := range sent {
+		if got := found[int64(seq)]; got.MessageID != m.MessageID || !bytes.Equal(got.Body, m.Body) || got.Headers != m.Headers {
+			t.Errorf("%s: parked %+v, want the message untouched", bad[seq].reason, got)
+		}
+	}
+	if len(b.log.republished) != 0 || b.log.acked != 0 {
+		t.Errorf("%v published, %d acked; want neither", b.log.republished, b.log.acked)
 	}
 }
 

@@ -2,7 +2,6 @@ package workers_test
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -319,17 +318,6 @@ func (b *bench) wantReady(queue string, n int) {
 		got = b.Ready(b, queue)
 		return got == n
 	})
-}
-
-// reasons returns why messages were parked, sorted.
-func (b *bench) reasons() (all []string) {
-	b.log.note(func() {
-		for _, p := range b.log.parked {
-			all = append(all, p.Reason)
-		}
-	})
-	slices.Sort(all)
-	return all
 }
 
 // always makes every attempt fail in one way.

@@ -1,0 +1,267 @@
+package loadgen
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"spillway/internal/broker"
+	"spillway/internal/event"
+	"spillway/internal/timebase"
+	"spillway/loadgen/arrival"
+	"spillway/loadgen/publish"
+)
+
+// obliging is a driver that confirms at once, or never while silent; the real one has tests on a real broker, with the
+// publisher. It serves the schedule alone.
+type obliging struct {
+	silent bool
+
+	mu     sync.Mutex
+	names  []string
+	bodies map[string]int // published, by message id
+}
+
+func (o *obliging) OpenPublisher(_ context.Context, name string, _ int, settled func(broker.Settlement), _ broker.Flow) (broker.Publisher, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.names = append(o.names, name)
+	return &epoch{driver: o, settled: settled, done: make(chan struct{})}, nil
+}
+
+func (o *obliging) OpenConsumer(context.Context, string, broker.ConsumerOptions) (broker.Consumer, error) {
+	return nil, errors.New("the load side does not consume")
+}
+
+type epoch struct {
+	driver  *obliging
+	settled func(broker.Settlement)
+	mu      sync.Mutex
+	open    []uint64
+	once    sync.Once
+	done    chan struct{}
+}
+
+func (e *epoch) Publish(token uint64, m *broker.Message) error {
+	e.driver.mu.Lock()
+	e.driver.bodies[m.MessageID]++
+	e.driver.mu.Unlock()
+	if e.driver.silent {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.open = append(e.open, token)
+		return nil
+	}
+	e.settled(broker.Settlement{Token: token, Outcome: broker.Confirmed, At: time.Now()})
+	return nil
+}
+
+func (e *epoch) Done() <-chan struct{} { return e.done }
+func (e *epoch) Err() error            { return nil }
+
+func (e *epoch) Close(context.Context) error {
+	e.Abort()
+	return nil
+}
+
+func (e *epoch) Abort() {
+	e.once.Do(func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for _, token := range e.open {
+			e.settled(broker.Settlement{Token: token, Outcome: broker.Unknown, At: time.Now()})
+		}
+		close(e.done)
+	})
+}
+
+// sheet keeps what was announced.
+type sheet struct {
+	event.NopLinks
+	mu      sync.Mutex
+	arrived map[int64]event.Arrival
+	at      map[int64]time.Duration
+	settled map[int64]event.Settled
+	shed    int
+	lags    []time.Duration
+	base    *timebase.Base
+}
+
+func (s *sheet) note(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+func (s *sheet) Arrived(e event.Arrival) {
+	s.note(func() { s.arrived[e.Seq], s.at[e.Seq] = e, s.base.Now() })
+}
+func (s *sheet) Shed(int64, time.Duration) { s.note(func() { s.shed++ }) }
+func (s *sheet) Sent(event.Sent)           {}
+func (s *sheet) Settled(e event.Settled)   { s.note(func() { s.settled[e.Seq] = e }) }
+func (s *sheet) Record(lag time.Duration)  { s.note(func() { s.lags = append(s.lags, lag) }) }
+
+// bench is a generator in a bubble.
+type bench struct {
+	*Generator
+	sheet  *sheet
+	driver *obliging
+	base   *timebase.Base
+}
+
+// newBench offers 100/s for 10 s, of which 2 s are warm-up, from 0.5 s on, over two publishers.
+func newBench(t *testing.T, change func(*Config)) *bench {
+	t.Helper()
+	base := timebase.New()
+	s := &sheet{
+		arrived: map[int64]event.Arrival{}, at: map[int64]time.Duration{}, settled: map[int64]event.Settled{}, base: base,
+	}
+	d := &obliging{bodies: map[string]int{}}
+	cfg := Config{
+		Base: base, Start: 500 * time.Millisecond, Warmup: 2 * time.Second, Span: 10 * time.Second, Rate: 100, Arrivals: arrival.Constant,
+		Seed: 1, Publishers: 2, Window: 50, ShedAfter: time.Second, Driver: d, Observer: s, Links: s, Lag: s,
+		Factory: &publish.Factory{Base: base, Run: "r", Exchange: "x", Size: 512, SKUs: []string{"a"}, CountMin: 1, CountMax: 1},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	g, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{Generator: g, sheet: s, driver: d, base: base}
+}
+
+func TestEveryArrivalOfTheScheduleIsOfferedOnceAtItsInstant(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{arrival.Constant, arrival.Poisson} {
+		for _, publishers := range []int{1, 2, 3} {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, func(c *Config) { c.Arrivals, c.Publishers = kind, publishers })
+				if err := b.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				process, err := arrival.New(kind, 100, 10*time.Second, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for seq := range int64(1000) {
+					due, _ := process.Next()
+					due += 500 * time.Millisecond
+					got := b.sheet.arrived[seq]
+					if got.Scheduled != due || b.sheet.at[seq] != due || got.Warmup != (due < 2500*time.Millisecond) {
+						t.Fatalf("%s over %d: message %d is %+v at %v, want it due at %v", kind, publishers, seq, got, b.sheet.at[seq], due)
+					}
+				}
+				if len(b.sheet.arrived) != 1000 || len(b.sheet.settled) != 1000 || b.sheet.shed != 0 || len(b.driver.bodies) != 1000 || b.Late() != 0 {
+					t.Errorf("%d arrived, %d settled, %d shed, %d distinct, %d late; want 1000 and no more",
+						len(b.sheet.arrived), len(b.sheet.settled), b.sheet.shed, len(b.driver.bodies), b.Late())
+				}
+				if len(b.sheet.lags) != 1000 || slices.Max(b.sheet.lags) != 0 {
+					t.Errorf("%d lags up to %v", len(b.sheet.lags), slices.Max(b.sheet.lags))
+				}
+				if len(b.driver.names) != publishers || len(slices.Compact(slices.Sorted(slices.Values(b.driver.names)))) != publishers {
+					t.Errorf("connections %v, want one of its own name for each of %d publishers", b.driver.names, publishers)
+				}
+			})
+		}
+	}
+}
+
+func TestAStopEndsTheOfferingAndSettlesWhatWasOffered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		time.AfterFunc(2995*time.Millisecond, func() {
+			b.Stop()
+			b.Stop() // a second one is no harm
+		})
+		if err := b.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-b.Walked()
+		if n := len(b.sheet.arrived); n != 250 || len(b.sheet.settled) != n {
+			t.Errorf("%d arrived until the stop, %d settled; want 250 of each", n, len(b.sheet.settled))
+		}
+		if b.base.Now() != 2995*time.Millisecond {
+			t.Errorf("the run ended at %v", b.base.Now())
+		}
+	})
+}
+
+func TestAStopBeforeTheRunOffersNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		b.Stop()
+		if err := b.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(b.sheet.arrived); n != 0 {
+			t.Errorf("%d arrived", n)
+		}
+	})
+}
+
+// TestWalkedTellsTheEndOfTheScheduleBeforeTheAnswersAreIn: the drain's clock starts with it.
+func TestWalkedTellsTheEndOfTheScheduleBeforeTheAnswersAreIn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(c *Config) { c.Rate, c.Window = 10, 1000 })
+		b.driver.silent = true
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		ended := make(chan error, 1)
+		go func() { ended <- b.Run(ctx) }()
+		<-b.Walked()
+		if now := b.base.Now(); now != 10400*time.Millisecond {
+			t.Errorf("walked at %v, want at the last arrival, 10.4s", now)
+		}
+		time.Sleep(time.Minute)
+		if len(ended) != 0 {
+			t.Fatal("Run returned with publishes unanswered")
+		}
+		stop() // the hard stop
+		if err := <-ended; err != nil {
+			t.Errorf("Run ended with %v", err)
+		}
+		outcomes := map[broker.Outcome]int{}
+		for _, s := range b.sheet.settled {
+			outcomes[s.Outcome]++
+		}
+		if want := map[broker.Outcome]int{broker.Unknown: 100}; !maps.Equal(outcomes, want) || b.sheet.shed != 0 {
+			t.Errorf("outcomes %v, %d shed; want %v", outcomes, b.sheet.shed, want)
+		}
+	})
+}
+
+func TestTheHardStopShedsWhatWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(c *Config) { c.Window, c.ShedAfter = 5, time.Hour })
+		b.driver.silent = true
+		ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
+		defer stop()
+		if err := b.Run(ctx); err != nil {
+			t.Errorf("Run ended with %v", err)
+		}
+		if b.base.Now() != 5*time.Second {
+			t.Errorf("the run ended at %v", b.base.Now())
+		}
+		if n := len(b.sheet.arrived); b.sheet.shed != n-10 || len(b.sheet.settled) != 10 {
+			t.Errorf("%d arrived, %d settled, %d shed; want the 10 of two windows settled and the rest shed", n, len(b.sheet.settled), b.sheet.shed)
+		}
+	})
+}
+
+func TestAnUnknownKindOfArrivalsIsRefused(t *testing.T) {
+	t.Parallel()
+	if _, err := New(Config{Arrivals: "tidal", Rate: 1, Span: time.Second}); !errors.Is(err, arrival.ErrUnknownKind) {
+		t.Errorf("got %v", err)
+	}
+}

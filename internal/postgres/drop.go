@@ -71,7 +71,7 @@ func dropSchema(ctx context.Context, tx pgx.Tx, schema string, state schemaState
 		_, err := tx.Exec(ctx, "drop schema "+name+" cascade")
 		return err
 	case state.migrated:
-		for _, table := range [...]string{"inbox", "stock", "inventory_outbox", "effect_log", "schema_migration"} {
+		for _, table := range [...]string{"inbox", "stock", "inventory_outbox", "effect_log", "orders", "outbox", "schema_migration"} {
 			if _, err := tx.Exec(ctx, "drop table if exists "+name+"."+table); err != nil {
 				return err
 			}

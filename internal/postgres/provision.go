@@ -68,7 +68,7 @@ func (db *DB) createSchema(ctx context.Context, tx pgx.Tx) error {
 // refuseMessages stops a run on tables that hold another run's messages, which its account would count as its own.
 func (db *DB) refuseMessages(ctx context.Context, tx pgx.Tx) error {
 	var used bool
-	const query = `select exists (select from inbox) or exists (select from effect_log)`
+	const query = `select exists (select from inbox) or exists (select from effect_log) or exists (select from orders)`
 	if err := tx.QueryRow(ctx, query).Scan(&used); err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func TestARunWithoutManagementIsNotAuditedAndNeverPasses(t *testing.T) {
 	t.Parallel()
 	s, _ := sharedServers(t).vhost(t)
 	s.management = ""
-	r := runProfile(t, call{args: short(byPrefix("arguments", "none")...), env: []string{"SPILLWAY_URI=" + s.uri, "SPILLWAY_POSTGRES=" + s.postgres}}, 5)
+	r := runProfile(t, call{args: short(byPrefix("arguments", "none")...), env: s.env()}, 5)
 	if message := r.finding(t, "account"); !strings.Contains(message, "not audited") || !strings.Contains(message, "management API") {
 		t.Errorf("finding %q does not say what is not audited, and for lack of what", message)
 	}

@@ -23,7 +23,7 @@ var suite struct {
 	binary     string // cmd/spillway of this very tree
 }
 
-func TestMain(m *testing.M) { os.Exit(testMain(m)) } //nolint:forbidigo // the one exit of a test binary
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 // together is how many tests run at once on a machine with fewer processors: they wait for servers and for the end of
 // loads of some hundred messages a second, and compute little.

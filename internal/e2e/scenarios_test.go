@@ -17,10 +17,12 @@ func steadily(t *testing.T, s shared, binary string, want int) run {
 	return runProfile(t, call{binary: binary, args: short(briefly...), env: s.env()}, want)
 }
 
-// withFailures lets one attempt in five fail, so that messages travel through the tiers.
+// withFailures lets one attempt in five fail, so that messages travel through the tiers. The inbox is the one that works
+// in a single statement; the other scenarios use the plain transaction.
 func withFailures(t *testing.T, s shared, binary string, want int) run {
 	t.Helper()
-	args := short(append(briefly, "--set", "workers.fail.transient=0.2", "--set", "topology.tiers=[50ms, 100ms]")...)
+	args := short(append(briefly, "--set", "workers.fail.transient=0.2", "--set", "topology.tiers=[50ms, 100ms]",
+		"--set", "inbox.strategy=statement")...)
 	return runProfile(t, call{binary: binary, args: args, env: s.env()}, want)
 }
 

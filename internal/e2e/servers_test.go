@@ -33,6 +33,7 @@ func sharedServers(t *testing.T) shared {
 }
 
 // env gives the addresses to a call as a person with passwords would: not on the command line.
+// An empty variable is none.
 func (s shared) env() []string {
 	return []string{"SPILLWAY_URI=" + s.uri, "SPILLWAY_MANAGEMENT=" + s.management, "SPILLWAY_POSTGRES=" + s.postgres}
 }

@@ -88,7 +88,8 @@ func writePEM(t *testing.T, dir, name, kind string, der []byte) string {
 // accept is the server's side of a connection that is TLS from its first byte.
 func (a authority) accept(raw net.Conn) (net.Conn, error) {
 	conn := tls.Server(raw, a.server)
-	return conn, conn.Handshake()
+	err := conn.Handshake()
+	return conn, err
 }
 
 var errNoTLS = errors.New("the client did not ask for TLS")

@@ -334,6 +334,23 @@ func TestAPlaceThatWasNotReadIsNeverSound(t *testing.T) {
 	}
 }
 
+// Where a place could not be read, a message or an effect that was not found may lie there.
+func TestAbsenceProvesNothingWhereAPlaceWasNotRead(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for seq := range int64(3) {
+		b.confirmed(seq, 0)
+	}
+	truth := ledger.NewTruth(b.Span())
+	truth.Claimed(1) // and no effect seen; 0 was seen nowhere
+	truth.Effects(2, 2, 0)
+	truth.Unaudited("the database")
+	a := b.Account(truth)
+	if broken := a.Broken(ledger.Allowance{}); len(broken) != 1 || !errors.Is(broken[0], ledger.ErrDuplicateEffects) {
+		t.Fatalf("broken %v, want the duplicate effect alone", broken)
+	}
+}
+
 func TestAnAccountThatDoesNotAddUpSaysSo(t *testing.T) {
 	t.Parallel()
 	for name, a := range map[string]ledger.Account{

@@ -259,6 +259,27 @@ func TestTheHardStopShedsWhatWaits(t *testing.T) {
 	})
 }
 
+// TestALateStartShowsInTheLagAndIsMadeUpForWithoutABurst begins 1.5 s after the first arrivals were due.
+func TestALateStartShowsInTheLagAndIsMadeUpForWithoutABurst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, func(c *Config) {
+			c.Base = timebase.At(time.Now().Add(-2 * time.Second))
+			c.Factory.Base = c.Base
+		})
+		if err := b.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Max(b.sheet.lags); len(b.sheet.lags) != 1000 || got != 1500*time.Millisecond {
+			t.Errorf("%d lags up to %v, want 1000 up to 1.5s", len(b.sheet.lags), got)
+		}
+		// 150 are due at once; at a quarter more than the rate they are made up for in 6 s, and 600 more are late by then.
+		if late := b.Late(); late < 700 || late > 760 {
+			t.Errorf("%d were sent late, want about 750", late)
+		}
+	})
+}
+
 func TestAnUnknownKindOfArrivalsIsRefused(t *testing.T) {
 	t.Parallel()
 	if _, err := New(Config{Arrivals: "tidal", Rate: 1, Span: time.Second}); !errors.Is(err, arrival.ErrUnknownKind) {

@@ -76,7 +76,7 @@ func TestAPermanentFailureIsParkedOnAttemptOneWithItsMetadata(t *testing.T) {
 	for seq, m := range sent {
 		got, kind := found[int64(seq)], bad[seq]
 		if got.MessageID != m.MessageID || !bytes.Equal(got.Body, m.Body) || got.Type != m.Type || got.CorrelationID != m.CorrelationID {
-			t.Errorf("%s: parked %+v, want the message as it was", kind.reason, got)
+			t.Errorf("%s: parked as %q with %+v, want the message as it was", kind.reason, got.MessageID, got.Headers)
 		}
 		f := got.Headers.Failure
 		want := envelope.Failure{
@@ -105,7 +105,7 @@ func TestParkingByRejectLeavesTheRoutingToTheBroker(t *testing.T) {
 	b.wantParkedAtOnce()
 	for seq, m := range sent {
 		if got := found[int64(seq)]; got.MessageID != m.MessageID || !bytes.Equal(got.Body, m.Body) || got.Headers != m.Headers {
-			t.Errorf("%s: parked %+v, want the message untouched", bad[seq].reason, got)
+			t.Errorf("%s: parked as %q with %+v, want the message untouched", bad[seq].reason, got.MessageID, got.Headers)
 		}
 	}
 	if len(b.log.republished) != 0 || b.log.acked != 0 {

@@ -192,7 +192,7 @@ func TestBudgetsPark(t *testing.T) {
 	for _, got := range b.take(b.Plan.Parking, len(rows)) {
 		m, row := all[got.Headers.Seq], rows[got.Headers.Seq]
 		if got.MessageID != m.MessageID || !bytes.Equal(got.Body, m.Body) || got.Headers.Attempt() != row.attempt || got.Headers.Failure.Class == "" {
-			t.Errorf("%s: parked %+v", row.name, got)
+			t.Errorf("%s: parked as %q with %+v", row.name, got.MessageID, got.Headers)
 		}
 	}
 }

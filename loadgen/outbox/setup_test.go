@@ -14,6 +14,7 @@ import (
 	"spillway/internal/postgres"
 	"spillway/internal/postgres/postgrestest"
 	"spillway/internal/timebase"
+	"spillway/internal/topology"
 	"spillway/loadgen/outbox"
 	"spillway/loadgen/publish"
 )
@@ -37,8 +38,14 @@ type stage struct {
 // newStage makes a virtual host with the topology and a schema with the tables.
 func newStage(t *testing.T) *stage {
 	t.Helper()
+	return newStageOn(t, nil)
+}
+
+// newStageOn is newStage with a topology of the test's own.
+func newStageOn(t *testing.T, change func(*topology.Settings)) *stage {
+	t.Helper()
 	s := &stage{
-		T: t, broker: rabbittest.New(t, nil), db: postgrestest.NewSized(t, postgres.Settings{SKUs: 3, InitialStock: 100}, 24),
+		T: t, broker: rabbittest.New(t, change), db: postgrestest.NewSized(t, postgres.Settings{SKUs: 3, InitialStock: 100}, 24),
 		base: timebase.New(), book: outbox.NewBook(), seen: newSeen(),
 	}
 	s.factory = &publish.Factory{

@@ -83,32 +83,48 @@ func (w *Writer) Unresolved() int64 { return w.unresolved.Load() }
 // too. The error says that the database refuses orders for a reason that no later try can mend.
 func (w *Writer) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
+	free := make(chan publish.Arrival) // unbuffered: what it takes is in a writer's hands
 	for range w.cfg.Writers {
-		group.Go(func() error { return w.work(ctx) })
+		group.Go(func() error { return w.work(ctx, free) })
 	}
+	group.Go(func() error {
+		defer close(free)
+		w.dispatch(ctx, free)
+		return nil
+	})
 	return group.Wait()
 }
 
-func (w *Writer) work(ctx context.Context) error {
-	s := scratch{cfg: &w.cfg}
-	var failed error
+// dispatch hands each arrival to the next free writer, or gives it up when none was free for too long. One goroutine does
+// so for all writers, so that arrivals are given up in time also while every writer hangs.
+func (w *Writer) dispatch(ctx context.Context, free chan<- publish.Arrival) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for a := range w.backlog {
-		if failed != nil || !w.admit(ctx, a) {
+		if ctx.Err() != nil || (w.cfg.Pace != nil && !w.cfg.Pace.Wait(ctx, w.cfg.Base.Now()-a.Scheduled)) {
 			w.cfg.GaveUp(a)
 			continue
 		}
-		failed = w.write(ctx, &s, a)
+		timer.Reset(a.Scheduled + w.cfg.ShedAfter - w.cfg.Base.Now())
+		select {
+		case free <- a:
+		case <-timer.C:
+			w.cfg.GaveUp(a)
+		case <-ctx.Done():
+			w.cfg.GaveUp(a)
+		}
 	}
-	return failed
 }
 
-// admit waits until an arrival may be written; false when it waited too long for a writer, or the hard stop came.
-func (w *Writer) admit(ctx context.Context, a publish.Arrival) bool {
-	lag := w.cfg.Base.Now() - a.Scheduled
-	if ctx.Err() != nil || lag > w.cfg.ShedAfter {
-		return false
+// work writes what it is handed. Its error ends the other writers, and the dispatcher gives up the rest.
+func (w *Writer) work(ctx context.Context, arrivals <-chan publish.Arrival) error {
+	s := scratch{cfg: &w.cfg}
+	for a := range arrivals {
+		if err := w.write(ctx, &s, a); err != nil {
+			return err
+		}
 	}
-	return w.cfg.Pace == nil || w.cfg.Pace.Wait(ctx, lag)
+	return nil
 }
 
 // tryTimeout bounds one try, so that a server which is frozen and never answers costs the connection and not the writer.

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -89,6 +90,12 @@ func TestDoctorCleansUpAfterRunsThatAreGoneAndOnlyThose(t *testing.T) {
 		s.leftover(t, name)
 	}
 	s.hold(t, rabbit.VhostPrefix+busy)
+	for _, queue := range []string{"spillway-" + gone + ".inventory.orders", "spillway.orders", "orders"} { // in the default virtual host
+		s.request(t, http.MethodPut, "/api/queues/%2F/"+queue, map[string]any{"durable": true})
+	}
+	s.request(t, http.MethodPut, "/api/exchanges/%2F/spillway-"+gone+".orders", map[string]any{"type": "topic"})
+	policy := map[string]any{"pattern": "^none$", "definition": map[string]any{"max-length": 7}}
+	s.request(t, http.MethodPut, "/api/policies/%2F/spillway.spillway-"+gone+".inventory.orders", policy)
 
 	c := doctor(t, env, 0)["servers: leftovers"]
 	if c.Condition != "note" || !strings.Contains(c.Detail, gone) || strings.Contains(c.Detail, "spillway-"+busy) || strings.Contains(c.Detail, foreign) {
@@ -103,6 +110,18 @@ func TestDoctorCleansUpAfterRunsThatAreGoneAndOnlyThose(t *testing.T) {
 	}
 	if schemas := s.schemas(t, "spillway_"); !slices.Equal(schemas, []string{"spillway_" + foreign}) {
 		t.Errorf("schemas are %v, want the foreign one", schemas)
+	}
+	if queues := s.queues(t, "%2F"); !slices.Equal(queues, []string{"orders", "spillway.orders"}) {
+		t.Errorf("queues are %v, want the foreign ones", queues)
+	}
+	if policies := s.names(t, "/api/policies/%2F"); len(policies) != 0 {
+		t.Errorf("policies are %v, want none", policies)
+	}
+	if exchanges := s.names(t, "/api/exchanges/%2F"); slices.Contains(exchanges, "spillway-"+gone+".orders") {
+		t.Errorf("exchanges are %v, want none of the run", exchanges)
+	}
+	for _, queue := range []string{"orders", "spillway.orders"} {
+		s.request(t, http.MethodDelete, "/api/queues/%2F/"+queue, nil)
 	}
 	s.discard(t, busy)
 	s.discard(t, foreign)

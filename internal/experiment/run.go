@@ -156,10 +156,22 @@ func (r *run) clean(passed bool) error {
 		return nil
 	}
 	if r.o.Keep || !passed {
-		r.say("kept: virtual host %q, schema %q (spillway doctor --clean removes them)", r.broker.Vhost(), r.db.Schema())
+		r.say("kept: %s, schema %q (spillway doctor --clean removes what runs have left)", r.keptAtBroker(), r.db.Schema())
 		return nil
 	}
 	return r.remove()
+}
+
+// keptAtBroker says what of the run stays on the broker.
+func (r *run) keptAtBroker() string {
+	switch t := &r.o.Profile.Topology; t.Isolation {
+	case rabbit.IsolationVhost:
+		return fmt.Sprintf("virtual host %q", r.broker.Vhost())
+	case rabbit.IsolationPrefix:
+		return fmt.Sprintf("the names that start with %q in virtual host %q", r.prefix()+".", r.broker.Vhost())
+	default:
+		return "the queues as they were declared"
+	}
 }
 
 // remove deletes the run's topology and schema.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -85,14 +84,15 @@ func (a *app) newStackUp() *cobra.Command {
 		Short: "Start the servers and hold them until Ctrl-C, or in the background with --detach",
 		Example: `  spillway stack up
   spillway stack up --detach --ttl 4h
-  spillway stack up --source host    # the distribution's own RabbitMQ`,
+  spillway stack up --source host       # the distribution's own RabbitMQ
+  spillway stack up --source compose    # containers`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.stackUp(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.detach, "detach", false, "return when all is up and leave the servers to a supervisor")
 	flags.DurationVar(&f.ttl, "ttl", 0, "end after this time; 0 means never, but an hour with --detach")
-	flags.StringVar(&f.source, "source", "", "where servers come from: root or host; default: the first that serves")
+	flags.StringVar(&f.source, "source", "", "where servers come from: root, host or compose; default: the first that serves")
 	flags.StringVar(&f.stack.Root, "root", a.getenv("SPILLWAY_STACK_ROOT"), "folder of the stack root, if not the usual one ($SPILLWAY_STACK_ROOT)")
 	flags.StringSliceVar(&f.stack.Services, "services", nil, "rabbitmq, postgres, prometheus; default: all")
 	flags.BoolVar(&f.asJSON, "json", false, "print the state as JSON, credentials included")
@@ -124,9 +124,9 @@ var errFlag = errors.New("bad flag")
 
 func checkStackFlags(f stackFlags) error {
 	switch f.stack.Source {
-	case stack.SourceAuto, stack.SourceRoot, stack.SourceHost:
+	case stack.SourceAuto, stack.SourceRoot, stack.SourceHost, stack.SourceCompose:
 	default:
-		return fmt.Errorf("%w: --source %q: want root or host", errFlag, f.source)
+		return fmt.Errorf("%w: --source %q: want root, host or compose", errFlag, f.source)
 	}
 	if f.ttl < 0 {
 		return fmt.Errorf("%w: --ttl %v: want 0 or more", errFlag, f.ttl)
@@ -147,6 +147,9 @@ func checkStackFlags(f stackFlags) error {
 func (a *app) stackDetach(ctx context.Context, f stackFlags) error {
 	if f.ttl == 0 {
 		f.ttl = detachedTTL
+	}
+	if err := f.stack.CheckRoot(); err != nil {
+		return environmentError(err)
 	}
 	remote, up, err := stack.AttachRemote(ctx)
 	if err != nil {
@@ -169,8 +172,15 @@ func (a *app) stackHold(ctx context.Context, f stackFlags) error {
 	if f.lifeline {
 		o.Lifeline = os.Stdin
 	}
-	if !f.supervisor && os.Geteuid() != 0 && runtime.GOOS == "linux" {
-		return a.stackHoldElevated(ctx, f, o)
+	if !f.supervisor {
+		picked, err := stack.Pick(ctx, o.Stack)
+		if err != nil {
+			return environmentError(err)
+		}
+		o.Stack.Source = picked.Source
+		if picked.NeedsRoot() && os.Geteuid() != 0 {
+			return a.stackHoldElevated(ctx, f, o)
+		}
 	}
 	ready := false
 	o.Ready = func(s stack.State) {
@@ -231,8 +241,7 @@ func (a *app) newStackDown() *cobra.Command {
 			case err != nil:
 				return environmentError(err)
 			case !up:
-				fmt.Fprintln(a.stdout, "no stack is up")
-				return nil
+				return a.stackDownLeftovers(cmd.Context())
 			}
 			if err := remote.Down(cmd.Context()); err != nil {
 				return environmentError(err)
@@ -241,6 +250,19 @@ func (a *app) newStackDown() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// stackDownLeftovers ends the containers of a spillway that was killed: they outlive it, as children do not.
+func (a *app) stackDownLeftovers(ctx context.Context) error {
+	projects, err := stack.TakeDownLeftovers(ctx)
+	if projects > 0 {
+		fmt.Fprintf(a.stdout, "containers of a spillway that was killed are taken down; compose projects: %d\n", projects)
+	}
+	if err != nil {
+		return environmentError(err)
+	}
+	fmt.Fprintln(a.stdout, "no stack is up")
+	return nil
 }
 
 func (a *app) newStackStatus() *cobra.Command {

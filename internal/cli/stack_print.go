@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -15,11 +16,10 @@ import (
 func printStateText(w io.Writer, s stack.State, now time.Time) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, service := range s.Services {
-		state := "stopped"
-		if service.Running {
-			state = fmt.Sprintf("pid %d", service.PID)
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", service.Service, service.Version, state)
+		fmt.Fprintf(table, "%s\t%s\t%s\n", service.Service, service.Version, serviceState(s, service))
+	}
+	if s.Problem != "" {
+		fmt.Fprintf(table, "problem\t%s\n", firstLine(s.Problem))
 	}
 	for _, line := range addressLines(s.Addresses) {
 		if line[1] != "" {
@@ -36,6 +36,25 @@ func printStateText(w io.Writer, s stack.State, now time.Time) error {
 		fmt.Fprintf(table, "ends in\t%v\n", s.EndsAt.Sub(now).Round(time.Second))
 	}
 	return table.Flush()
+}
+
+// serviceState is a word for whether a service runs, and as which process where that is one of this machine.
+func serviceState(s stack.State, one stack.Status) string {
+	switch {
+	case s.Problem != "":
+		return "unknown"
+	case !one.Running:
+		return "stopped"
+	case one.PID == 0:
+		return "running"
+	default:
+		return fmt.Sprintf("pid %d", one.PID)
+	}
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
 }
 
 func addressLines(a stack.Addresses) [][2]string {

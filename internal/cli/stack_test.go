@@ -15,7 +15,7 @@ func TestStackUpRefusesBadFlagsBeforeItStartsAnything(t *testing.T) {
 		args []string
 		says string
 	}{
-		{"a source that does not exist", []string{"--source", "moon"}, `--source "moon": want root or host`},
+		{"a source that does not exist", []string{"--source", "moon"}, `--source "moon": want root, host or compose`},
 		{"a time to live below zero", []string{"--ttl", "-1s"}, "--ttl -1s: want 0 or more"},
 		{"a service that does not exist", []string{"--services", "postgres,kafka"}, `--services "kafka"`},
 	} {
@@ -24,6 +24,24 @@ func TestStackUpRefusesBadFlagsBeforeItStartsAnything(t *testing.T) {
 			code, _, stderr := runVerb(t, "", append([]string{"stack", "up"}, row.args...)...)
 			if code != exitUsage || !strings.Contains(stderr, row.says) {
 				t.Errorf("exit %d with %q, want %d with %q", code, stderr, exitUsage, row.says)
+			}
+		})
+	}
+}
+
+func TestANamedRootThatIsNoneIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, args := range map[string][]string{
+		"by up":                   {"stack", "up", "--root", dir},
+		"by up in the background": {"stack", "up", "--detach", "--root", dir},
+		"by run":                  {"run", "steady", "--root", dir, "--out", dir + "/out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, _, stderr := runVerb(t, "", args...)
+			if want := "no stack root: " + dir + " has no rabbitmq"; code != exitEnvironment || stderr != want {
+				t.Errorf("exit %d with %q, want %d with %q", code, stderr, exitEnvironment, want)
 			}
 		})
 	}
@@ -57,6 +75,20 @@ func normalise(text string) string {
 		out = append(out, strings.Join(strings.Fields(line), " "))
 	}
 	return strings.Join(out, "\n")
+}
+
+func TestAServiceStateIsAWord(t *testing.T) {
+	t.Parallel()
+	for want, row := range map[string]stack.State{
+		"stopped": {Services: []stack.Status{{}}},
+		"pid 9":   {Services: []stack.Status{{Running: true, PID: 9}}},
+		"running": {Services: []stack.Status{{Running: true}}},
+		"unknown": {Services: []stack.Status{{}}, Problem: "the engine does not answer"},
+	} {
+		if got := serviceState(row, row.Services[0]); got != want {
+			t.Errorf("%+v is %q, want %q", row, got, want)
+		}
+	}
 }
 
 func TestStackEnvIsForAShell(t *testing.T) {

@@ -108,6 +108,47 @@ func (r *Remote) Versions() map[string]string {
 	return versions
 }
 
+var errSupervisorGone = errors.New("the supervisor of the stack is gone")
+
+// Deaths implements Control. The end of the supervisor is the death of all its services.
+func (r *Remote) Deaths(ctx context.Context) <-chan Death {
+	heard := make(chan Death, deathBuffer)
+	stream, err := r.ask(ctx, http.MethodGet, "/deaths")
+	if err != nil {
+		close(heard)
+		return heard
+	}
+	go func() {
+		defer close(heard)
+		defer stream.Close()
+		if err := relayDeaths(ctx, stream, heard); ctx.Err() == nil {
+			for _, s := range r.state.Services {
+				pass(ctx, heard, Death{s.Service, fmt.Errorf("%w (%w)", errSupervisorGone, err)})
+			}
+		}
+	}()
+	return heard
+}
+
+// relayDeaths passes on what the stream tells, until it ends.
+func relayDeaths(ctx context.Context, stream io.Reader, heard chan<- Death) error {
+	lines := json.NewDecoder(stream)
+	for {
+		var one wireDeath
+		if err := lines.Decode(&one); err != nil {
+			return err
+		}
+		pass(ctx, heard, Death{one.Service, &remoteError{text: one.Text}})
+	}
+}
+
+func pass(ctx context.Context, heard chan<- Death, one Death) {
+	select {
+	case heard <- one:
+	case <-ctx.Done():
+	}
+}
+
 // CopyLogs implements Control. The files are written by this process, so they belong to the caller even where the
 // supervisor runs with other rights.
 func (r *Remote) CopyLogs(dir string) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -22,21 +21,47 @@ type Chosen struct {
 
 // Choose brings up, or finds, the best stack for this machine: a registered one, then the root, the host's own servers,
 // docker compose. Where none serves, the error wraps ErrUnavailable and says what to do. An error of a source that should
-// have served is returned as it is: falling back then would hide it.
+// have served, and of a root that was named and is none, is returned as it is: falling back then would hide it.
 func Choose(ctx context.Context, o Options) (*Chosen, error) {
+	if err := o.CheckRoot(); err != nil {
+		return nil, err
+	}
 	if o.Source == SourceAuto {
 		if chosen, err := chooseAttached(ctx, o); chosen != nil || err != nil {
 			return chosen, err
 		}
 	}
-	for _, candidate := range candidates() {
-		if c := candidate(ctx, o); c.Usable() && (o.Source == SourceAuto || o.Source == c.Source) {
-			fmt.Fprintf(o.progress(), "servers: %s\n", c)
-			o.Source = c.Source
-			return bringUp(ctx, o)
+	picked, err := Pick(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(o.progress(), "servers: %s\n", picked)
+	o.Source = picked.Source
+	return bringUp(ctx, o)
+}
+
+// CheckRoot says whether a root that was named is one, before anything is started or found: the error wraps ErrNoRoot. A
+// root is of no interest where another source is asked for.
+func (o Options) CheckRoot() error {
+	if o.Root == "" || o.wanted() != SourceRoot {
+		return nil
+	}
+	_, err := FindRoot(o.Root)
+	return err
+}
+
+// Pick returns the source that a start would take: the one asked for, else the first that serves. The error wraps ErrNoRoot
+// where a root was named that is none, and ErrUnavailable where nothing serves. Nothing is started.
+func Pick(ctx context.Context, o Options) (Candidate, error) {
+	if err := o.CheckRoot(); err != nil {
+		return Candidate{}, err
+	}
+	for _, s := range sources() {
+		if c := s.candidate(ctx, o); c.Usable() {
+			return c, nil
 		}
 	}
-	return nil, unavailable(ctx, o)
+	return Candidate{}, unavailable(ctx, o)
 }
 
 // chooseAttached returns the registered stack if it holds all that is asked for.
@@ -115,6 +140,9 @@ type Candidate struct {
 // Usable reports whether the source serves.
 func (c Candidate) Usable() bool { return c.Err == nil }
 
+// NeedsRoot reports whether its servers are started with the rights of root; an engine has rights of its own.
+func (c Candidate) NeedsRoot() bool { return c.Source != SourceCompose }
+
 // String says in one line what the candidate is or why it does not serve.
 func (c Candidate) String() string {
 	if c.Err != nil {
@@ -127,35 +155,53 @@ func (c Candidate) String() string {
 // what a run would take, unless a stack is up already. Nothing is started.
 func Describe(ctx context.Context, o Options) []Candidate {
 	var all []Candidate
-	for _, candidate := range candidates() {
-		all = append(all, candidate(ctx, o))
+	for _, s := range sources() {
+		all = append(all, s.candidate(ctx, o))
 	}
 	return all
 }
 
-// candidates returns the sources in the order of choice. Each is asked only when those before it do not serve: an engine
-// that hangs must not delay those who need none.
-func candidates() []func(context.Context, Options) Candidate {
-	return []func(context.Context, Options) Candidate{rootCandidate, hostCandidate, composeCandidate}
+// place is one source of servers, and the question whether it serves.
+type place struct {
+	source  Source
+	examine func(context.Context, Options) (detail string, err error)
 }
 
-func rootCandidate(ctx context.Context, o Options) Candidate {
+// sources returns them in the order of choice. Each is asked only when those before it do not serve: an engine that hangs
+// must not delay those who need none.
+func sources() []place {
+	return []place{{SourceRoot, examineRoot}, {SourceHost, examineHost}, {SourceCompose, examineEngine}}
+}
+
+// errNotAsked is why a source does not serve when another one, or a root, was named.
+var errNotAsked = errors.New("another source was asked for")
+
+// candidate asks the place, unless something else was asked for.
+func (p place) candidate(ctx context.Context, o Options) Candidate {
+	if w := o.wanted(); w != SourceAuto && w != p.source {
+		return Candidate{Source: p.source, Err: errNotAsked}
+	}
+	detail, err := p.examine(ctx, o)
+	return Candidate{Source: p.source, Detail: detail, Err: err}
+}
+
+func examineRoot(ctx context.Context, o Options) (string, error) {
 	root, err := FindRoot(o.Root)
 	if err != nil {
-		return Candidate{Source: SourceRoot, Err: err}
+		return "", err
 	}
-	return Candidate{Source: SourceRoot, Detail: fmt.Sprintf("Debian %s in %s", root.Suite, root.Path), Err: childRights(ctx)}
+	return fmt.Sprintf("Debian %s in %s", root.Suite, root.Path), childRights(ctx)
 }
 
-func hostCandidate(ctx context.Context, o Options) Candidate {
+func examineHost(ctx context.Context, o Options) (string, error) {
 	if _, err := hostRoot(o.services()); err != nil {
-		return Candidate{Source: SourceHost, Err: err}
+		return "", err
 	}
-	return Candidate{Source: SourceHost, Detail: "the distribution's own servers", Err: childRights(ctx)}
+	return "the distribution's own servers", childRights(ctx)
 }
 
-func composeCandidate(ctx context.Context, _ Options) Candidate {
-	return Candidate{Source: SourceCompose, Detail: "docker compose", Err: engineAnswers(ctx)}
+func examineEngine(ctx context.Context, _ Options) (string, error) {
+	return "docker compose", engineAnswers(ctx)
 }
 
 // childRights says whether servers can be started as children: by root on Linux, or through sudo.
@@ -174,25 +220,10 @@ func childRights(ctx context.Context) error {
 func unavailable(ctx context.Context, o Options) error {
 	var reasons []string
 	for _, c := range Describe(ctx, o) {
-		if o.Source == SourceAuto || o.Source == c.Source {
+		if !errors.Is(c.Err, errNotAsked) {
 			reasons = append(reasons, c.String())
 		}
 	}
 	return fmt.Errorf("%w (%s): run `spillway stack setup` as root or with sudo, start a Docker engine, "+
 		"or give the addresses of your own servers with --uri and --postgres", ErrUnavailable, strings.Join(reasons, "; "))
-}
-
-// engineAnswers says whether a Docker engine with compose can be used.
-func engineAnswers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
-	defer cancel()
-	if _, err := exec.LookPath("docker"); err != nil {
-		return errors.New("there is no docker command")
-	}
-	for _, args := range [][]string{{"info"}, {"compose", "version"}} {
-		if err := exec.CommandContext(ctx, "docker", args...).Run(); err != nil {
-			return fmt.Errorf("docker %s: %w", strings.Join(args, " "), err)
-		}
-	}
-	return nil
 }

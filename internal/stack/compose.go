@@ -8,12 +8,11 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
+	"sync"
 	"time"
 )
 
@@ -25,12 +24,14 @@ const (
 	engineTimeout = 10 * time.Second
 	// composeStopSeconds is how long a container may take to end before the engine kills it.
 	composeStopSeconds = 10
+	// composeDownTimeout bounds the removal of all: the stops run side by side, and an engine needs some seconds more.
+	composeDownTimeout = time.Minute
 	// composePorts is how many ports the compose file publishes.
 	composePorts = 5
 )
 
 // Compose is a stack of containers under docker compose. It implements Control. Unlike child processes, containers
-// outlive a spillway that is killed: the next StartCompose takes down what an unlocked project left.
+// outlive a spillway that is killed: the next StartCompose, or TakeDownLeftovers, ends what an unlocked project left.
 type Compose struct {
 	project   string
 	dir       string // holds the compose file, its mounts and the environment file with ports and password
@@ -38,7 +39,11 @@ type Compose struct {
 	services  []string
 	addresses Addresses
 	versions  map[string]string // fixed after StartCompose
-	run       func(ctx context.Context, args ...string) ([]byte, error)
+	engine    engine
+
+	mu      sync.Mutex      // guards the fields below
+	ending  map[string]bool // services whose end was ordered
+	closing bool            // all ends are
 }
 
 // StartCompose brings the services up and returns when their health checks pass.
@@ -59,6 +64,9 @@ func StartCompose(ctx context.Context, o Options) (*Compose, error) {
 	return c, nil
 }
 
+// projectPrefix begins the name of every project, and of its folder and lock.
+const projectPrefix = "spillway-"
+
 // composeStartTimeout leaves room for pulling the images, some 600 MB, on a slow line.
 const composeStartTimeout = 10 * time.Minute
 
@@ -72,11 +80,11 @@ func newCompose(ctx context.Context, cache string, services []string) (*Compose,
 		return nil, err
 	}
 	defer all.Close()
-	if err := cleanComposeLeftovers(ctx, cache); err != nil {
+	if _, err := cleanComposeLeftovers(ctx, cache); err != nil {
 		return nil, err
 	}
-	project := "spillway-" + randomHex(4)
-	c := &Compose{project: project, dir: filepath.Join(cache, project), services: services, versions: map[string]string{}, run: runDocker}
+	project := projectPrefix + randomHex(4)
+	c := &Compose{project: project, dir: filepath.Join(cache, project), services: services, versions: map[string]string{}, engine: docker{}}
 	if c.lock, err = tryLock(c.dir + ".lock"); err != nil {
 		return nil, err
 	}
@@ -156,26 +164,6 @@ func composeAddresses(services []string, ports []int, password, targets string) 
 	return a
 }
 
-// arguments returns what `docker` is called with.
-func (c *Compose) arguments(verb ...string) []string {
-	return append([]string{"compose", "--project-name", c.project, "--env-file", c.environmentFile(),
-		"--file", filepath.Join(c.dir, "compose.yml")}, verb...)
-}
-
-func (c *Compose) call(ctx context.Context, verb ...string) ([]byte, error) {
-	return c.run(ctx, c.arguments(verb...)...)
-}
-
-// runDocker returns standard output; an error carries the end of standard error.
-func runDocker(ctx context.Context, args ...string) ([]byte, error) {
-	output, err := exec.CommandContext(ctx, "docker", args...).Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return nil, fmt.Errorf("docker compose: %w\n%s", err, lastLines(exit.Stderr, logTail))
-	}
-	return output, err
-}
-
 func (c *Compose) up(ctx context.Context) error {
 	if _, err := c.call(ctx, append([]string{"up", "--detach", "--wait"}, c.services...)...); err != nil {
 		return err
@@ -192,87 +180,73 @@ func (c *Compose) up(ctx context.Context) error {
 
 // Close removes the containers, their data and the project's folder.
 func (c *Compose) Close(ctx context.Context) error {
+	c.mu.Lock()
+	c.closing = true
+	c.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, composeDownTimeout, errEngineSilent)
+	defer cancel()
 	if _, err := c.call(ctx, "down", "--volumes", "--timeout", strconv.Itoa(composeStopSeconds)); err != nil {
 		return errors.Join(err, c.lock.Close()) // unlocked, so that the next start tries again
 	}
 	return c.forget()
 }
 
-// cleanComposeLeftovers takes down the projects whose spillway is gone.
-func cleanComposeLeftovers(ctx context.Context, cache string) error {
-	locks, err := filepath.Glob(filepath.Join(cache, "spillway-*.lock"))
+// TakeDownLeftovers ends the containers of every project whose spillway is gone, and returns how many projects there
+// were. Without any it asks no engine.
+func TakeDownLeftovers(ctx context.Context) (int, error) {
+	cache, err := CacheDir()
 	if err != nil {
-		return fmt.Errorf("look for compose leftovers: %w", err)
+		return 0, err
 	}
+	if locks, err := projectLocks(cache); err != nil || len(locks) == 0 {
+		return 0, err
+	}
+	all, err := waitLock(ctx, filepath.Join(cache, "compose.lock"), func() {}) // as in newCompose
+	if err != nil {
+		return 0, err
+	}
+	defer all.Close()
+	return cleanComposeLeftovers(ctx, cache)
+}
+
+func projectLocks(cache string) ([]string, error) {
+	locks, err := filepath.Glob(filepath.Join(cache, projectPrefix+"*.lock"))
+	if err != nil {
+		return nil, fmt.Errorf("look for compose leftovers: %w", err)
+	}
+	return locks, nil
+}
+
+// cleanComposeLeftovers takes down the projects whose spillway is gone, and counts them.
+func cleanComposeLeftovers(ctx context.Context, cache string) (int, error) {
+	locks, err := projectLocks(cache)
+	if err != nil {
+		return 0, err
+	}
+	cleaned := 0
 	for _, path := range locks {
 		lock, err := tryLock(path)
 		if errors.Is(err, errLocked) {
 			continue
 		}
 		if err != nil {
-			return err
+			return cleaned, err
 		}
 		dir := strings.TrimSuffix(path, ".lock")
-		c := &Compose{project: filepath.Base(dir), dir: dir, lock: lock, run: runDocker}
-		if err := c.Close(ctx); err != nil {
-			return fmt.Errorf("take down what a stack left: %w", err)
+		c := &Compose{project: filepath.Base(dir), dir: dir, lock: lock, engine: docker{}}
+		if err := c.takeDownLeft(ctx); err != nil {
+			return cleaned, fmt.Errorf("take down what a stack left: %w", err)
 		}
+		cleaned++
 	}
-	return nil
+	return cleaned, nil
 }
 
-// Stop implements Control.
-func (c *Compose) Stop(ctx context.Context, service string) error {
-	return c.order(ctx, service, "stop", "--timeout", strconv.Itoa(composeStopSeconds))
-}
-
-// Start implements Control.
-func (c *Compose) Start(ctx context.Context, service string) error {
-	return c.order(ctx, service, "up", "--detach", "--wait", "--no-recreate")
-}
-
-// Signal implements Control. SIGSTOP and SIGCONT become the engine's pause and unpause, which reach every process.
-func (c *Compose) Signal(ctx context.Context, service string, signal os.Signal) error {
-	switch signal {
-	case syscall.SIGSTOP:
-		return c.order(ctx, service, "pause")
-	case syscall.SIGCONT:
-		return c.order(ctx, service, "unpause")
+// takeDownLeft closes a dead one's project. Its environment is the last file to be written: without it no container was
+// ever started, and compose would refuse to look.
+func (c *Compose) takeDownLeft(ctx context.Context) error {
+	if _, err := os.Stat(c.environmentFile()); errors.Is(err, os.ErrNotExist) {
+		return c.forget()
 	}
-	number, ok := signal.(syscall.Signal)
-	if !ok {
-		return fmt.Errorf("signal %v to %s: %w", signal, service, errors.ErrUnsupported)
-	}
-	return c.order(ctx, service, "kill", "--signal", strconv.Itoa(int(number)))
-}
-
-func (c *Compose) order(ctx context.Context, service string, verb ...string) error {
-	if !slices.Contains(c.services, service) {
-		return fmt.Errorf("%w: %q (this stack holds %s)", ErrUnknownService, service, strings.Join(c.services, ", "))
-	}
-	_, err := c.call(ctx, append(verb, service)...)
-	return err
-}
-
-// Addresses implements Control.
-func (c *Compose) Addresses() Addresses { return c.addresses }
-
-// Versions implements Control.
-func (c *Compose) Versions() map[string]string { return c.versions }
-
-// CopyLogs implements Control.
-func (c *Compose) CopyLogs(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("folder for logs: %w", err)
-	}
-	for _, service := range c.services {
-		text, err := c.call(context.Background(), "logs", "--no-color", "--no-log-prefix", service)
-		if err != nil {
-			return fmt.Errorf("copy the log of %s: %w", service, err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, service+".log"), text, 0o644); err != nil {
-			return fmt.Errorf("copy the log of %s: %w", service, err)
-		}
-	}
-	return nil
+	return c.Close(ctx)
 }

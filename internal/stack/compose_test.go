@@ -3,6 +3,7 @@ package stack
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,12 +25,25 @@ func recorded(t *testing.T, services ...string) (*Compose, *[][]string) {
 			t.Errorf("close: %v, folder there: %v", err, exists(c.dir))
 		}
 	})
-	var calls [][]string
-	c.run = func(_ context.Context, args ...string) ([]byte, error) {
-		calls = append(calls, args)
-		return []byte("a line\n"), nil
-	}
-	return c, &calls
+	recorder := &recorder{}
+	c.engine = recorder
+	return c, &recorder.calls
+}
+
+// recorder stands in for docker.
+type recorder struct {
+	calls  [][]string
+	stream string // what a followed command prints
+}
+
+func (r *recorder) run(_ context.Context, args ...string) ([]byte, error) {
+	r.calls = append(r.calls, args)
+	return []byte("a line\n"), nil
+}
+
+func (r *recorder) follow(_ context.Context, args ...string) (io.ReadCloser, error) {
+	r.calls = append(r.calls, args)
+	return io.NopCloser(strings.NewReader(r.stream)), nil
 }
 
 func exists(path string) bool {

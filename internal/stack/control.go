@@ -52,7 +52,7 @@ var (
 type Options struct {
 	Services     []string      // names from AllServices; empty means all
 	Source       Source        // SourceAuto by default
-	Root         string        // folder of the stack root; empty means the one found in the cache folder
+	Root         string        // folder of the stack root; empty means the one in the cache folder. It must be one, unless Source is another
 	Executable   string        // the spillway binary started as first process of the namespaces; empty means os.Executable
 	ReadyTimeout time.Duration // bound for each server's readiness; 0 means 60 s
 	KeepData     bool          // leave the data folder behind on Close
@@ -87,13 +87,16 @@ type Control interface {
 	CopyLogs(dir string) error
 	// Versions returns what each server reports as its version, by service name.
 	Versions() map[string]string
+	// Deaths tells of servers that end from now on without having been asked to. The channel is closed when ctx ends, and
+	// earlier where nothing more can be heard; a listener that does not read misses some, and holds nobody up.
+	Deaths(ctx context.Context) <-chan Death
 }
 
 // Status is the state of one service.
 type Status struct {
 	Service string `json:"service"`
 	Running bool   `json:"running"`
-	PID     int    `json:"pid,omitempty"` // first process of its namespace, as this machine counts; 0 when stopped
+	PID     int    `json:"pid,omitempty"` // first process of its namespace, as this machine counts; 0 when stopped, and for containers
 	Version string `json:"version,omitempty"`
 }
 
@@ -102,6 +105,14 @@ func (o Options) services() []string {
 		return AllServices()
 	}
 	return o.Services
+}
+
+// wanted is Source, but SourceRoot where a root is named: then nothing else will do.
+func (o Options) wanted() Source {
+	if o.Source == SourceAuto && o.Root != "" {
+		return SourceRoot
+	}
+	return o.Source
 }
 
 func (o Options) readyTimeout() time.Duration {

@@ -36,13 +36,18 @@ func Report(w io.Writer, state State, err error) error {
 	return json.NewEncoder(w).Encode(report)
 }
 
-// Detach starts a supervisor that outlives this process and returns when its stack is up. Where the caller has no root
-// rights, the supervisor gets them through sudo, if that asks no password.
+// Detach starts a supervisor that outlives this process and returns when its stack is up. Where servers are children and
+// the caller has no root rights, the supervisor gets them through sudo, if that asks no password.
 func Detach(ctx context.Context, o DetachOptions) (State, error) {
 	socket, err := socketPath("")
 	if err != nil {
 		return State{}, err
 	}
+	picked, err := Pick(ctx, o.Stack)
+	if err != nil {
+		return State{}, err
+	}
+	o.Stack.Source = picked.Source
 	log, err := os.OpenFile(socket+".log", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return State{}, fmt.Errorf("log of the supervisor: %w", err)
@@ -56,7 +61,7 @@ func Detach(ctx context.Context, o DetachOptions) (State, error) {
 	return launchSupervisor(ctx, cmd)
 }
 
-// HoldElevated is Supervise for a caller without root rights: it runs "stack up" through sudo, passes its output on, and
+// HoldElevated is Supervise for a caller without root rights where Pick says that they are needed: it runs "stack up" through sudo, passes its output on, and
 // ends it when ctx ends. An error of the other process, which has said why on stderr, is an *exec.ExitError; ErrNeedRoot
 // means that sudo is of no use.
 func HoldElevated(ctx context.Context, o SuperviseOptions, stdout, stderr io.Writer, flags ...string) error {
@@ -78,8 +83,8 @@ func HoldElevated(ctx context.Context, o SuperviseOptions, stdout, stderr io.Wri
 	return cmd.Wait()
 }
 
-// supervisorCommand is this program holding a stack, with root rights. It does not end with any context: it outlives
-// this process, or ends with its lifeline.
+// supervisorCommand is this program holding a stack, with root rights unless that is one of containers. It does not end
+// with any context: it outlives this process, or ends with its lifeline.
 func supervisorCommand(ctx context.Context, o Options, more ...string) (*exec.Cmd, error) {
 	executable := o.Executable
 	if executable == "" {
@@ -96,7 +101,7 @@ func supervisorCommand(ctx context.Context, o Options, more ...string) (*exec.Cm
 		args = append(args, "--root="+o.Root)
 	}
 	background := context.WithoutCancel(ctx)
-	if os.Geteuid() == 0 {
+	if os.Geteuid() == 0 || o.Source == SourceCompose {
 		return exec.CommandContext(background, executable, args...), nil
 	}
 	cache, err := CacheDir()

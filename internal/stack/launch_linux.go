@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -52,6 +53,7 @@ func (l *launcher) close() {
 type process struct {
 	cmd      *exec.Cmd
 	lifeline *os.File      // write end; closing it ends the child too
+	ordered  atomic.Bool   // somebody asked it to end
 	ended    chan struct{} // closed when the process is gone and reaped
 	err      error         // how it ended; read after ended only
 }

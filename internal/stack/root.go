@@ -41,11 +41,7 @@ func CacheDir() (string, error) {
 // suites in the cache folder. The error wraps ErrNoRoot where there is none.
 func FindRoot(path string) (*Root, error) {
 	if path != "" {
-		r := &Root{Path: filepath.Clean(path), Suite: suiteOf(path)}
-		if err := r.check(AllServices()); err != nil {
-			return nil, err
-		}
-		return r, nil
+		return namedRoot(path)
 	}
 	cache, err := CacheDir()
 	if err != nil {
@@ -58,6 +54,25 @@ func FindRoot(path string) (*Root, error) {
 		}
 	}
 	return nil, fmt.Errorf("%w in %s", ErrNoRoot, cache)
+}
+
+// namedRoot takes no other root than the one that somebody named. The host is none: it has a source of its own.
+func namedRoot(path string) (*Root, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("stack root %s: %w", path, err)
+	}
+	r := &Root{Path: path, Suite: suiteOf(path)}
+	if r.host() {
+		return nil, fmt.Errorf("%w: / is this machine itself, which is --source host", ErrNoRoot)
+	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("%w: %s is not a folder", ErrNoRoot, path)
+	}
+	if err := r.check(AllServices()); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 func rootPath(cache string, s suite) string { return filepath.Join(cache, "root-"+s.name) }

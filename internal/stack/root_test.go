@@ -29,8 +29,10 @@ func TestARootThatLacksAServerIsNoRoot(t *testing.T) {
 	if _, err := FindRoot(dir); !errors.Is(err, ErrNoRoot) {
 		t.Errorf("a root without PostgreSQL gives %v, want %v", err, ErrNoRoot)
 	}
-	if _, err := FindRoot(filepath.Join(dir, "absent")); !errors.Is(err, ErrNoRoot) {
-		t.Errorf("no folder gives %v, want %v", err, ErrNoRoot)
+	for _, path := range []string{filepath.Join(dir, "absent"), filepath.Join(dir, "usr/bin/prometheus"), "/"} {
+		if _, err := FindRoot(path); !errors.Is(err, ErrNoRoot) {
+			t.Errorf("%s gives %v, want %v", path, err, ErrNoRoot)
+		}
 	}
 }
 
@@ -69,5 +71,36 @@ func TestRedactedHidesEveryPassword(t *testing.T) {
 	}
 	if got := redact("amqp://u:se%cret@h/"); got != "(hidden)" {
 		t.Errorf("a broken URI is shown as %q", got)
+	}
+}
+
+func TestARootThatWasNamedIsTakenOrRefused(t *testing.T) {
+	t.Parallel()
+	empty := t.TempDir()
+	for _, row := range []struct {
+		name   string
+		source Source
+		want   error
+	}{
+		{"by its name alone", SourceAuto, ErrNoRoot},
+		{"with its source", SourceRoot, ErrNoRoot},
+		{"but not where another source is asked for", SourceCompose, nil},
+	} {
+		o := Options{Root: empty, Source: row.source}
+		if err := o.CheckRoot(); !errors.Is(err, row.want) {
+			t.Errorf("%s: %v, want %v", row.name, err, row.want)
+		}
+		if row.want == nil {
+			continue
+		}
+		if c, err := Pick(t.Context(), o); !errors.Is(err, row.want) {
+			t.Errorf("%s: picked %v, %v; want %v", row.name, c, err, row.want)
+		}
+		if _, err := Choose(t.Context(), o); !errors.Is(err, row.want) {
+			t.Errorf("%s: chosen with %v, want %v", row.name, err, row.want)
+		}
+		if all := Describe(t.Context(), o); !errors.Is(all[0].Err, ErrNoRoot) || !errors.Is(all[1].Err, errNotAsked) || !errors.Is(all[2].Err, errNotAsked) {
+			t.Errorf("%s: described as %v, want none usable", row.name, all)
+		}
 	}
 }

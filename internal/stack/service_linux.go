@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -32,6 +33,7 @@ type service struct {
 	executable string
 	timeout    time.Duration // bound for readiness
 	reserve    func(n int) (*reservation, error)
+	died       func(Death) // told when the server ends unasked
 
 	operation sync.Mutex   // held for the length of a start or stop, so that they come one by one
 	ports     *reservation // owned by first, and by close when all is over
@@ -102,7 +104,16 @@ func (s *service) up(ctx context.Context) error {
 	s.mu.Lock()
 	s.version = version
 	s.mu.Unlock()
+	go s.watch(p)
 	return nil
+}
+
+// watch tells of a server that was ready and ends unasked. It ends with the process.
+func (s *service) watch(p *process) {
+	<-p.ended
+	if !p.ordered.Load() {
+		s.died(Death{Service: s.server.name(), Err: endOf(p)})
+	}
 }
 
 func (s *service) launch(spec childSpec) (*process, error) {
@@ -160,11 +171,17 @@ func (s *service) waitReady(ctx context.Context, p *process) (string, error) {
 
 var errEndedCleanly = errors.New("exit status 0")
 
+// endOf says how a process ended. Code 128 + n is how the first process passes on a server's end by signal n.
 func endOf(p *process) error {
-	if p.err == nil {
+	var exit *exec.ExitError
+	switch {
+	case p.err == nil:
 		return errEndedCleanly
+	case errors.As(p.err, &exit) && exit.ExitCode() > 128:
+		return fmt.Errorf("%w (%v)", p.err, syscall.Signal(exit.ExitCode()-128))
+	default:
+		return p.err
 	}
-	return p.err
 }
 
 // explain adds whose error it is, and the end of the log.
@@ -188,6 +205,7 @@ func (s *service) release() { s.ports.release() }
 
 // down asks for an orderly end and forces one after the grace, or as soon as the context ends.
 func (s *service) down(ctx context.Context, p *process) error {
+	p.ordered.Store(true)
 	_ = p.cmd.Process.Signal(s.server.stopSignal()) // gone already is as good
 	grace := time.NewTimer(stopGrace)
 	defer grace.Stop()
@@ -204,6 +222,7 @@ var errUnkillable = errors.New("still there after SIGKILL")
 
 // kill ends the namespace's first process, and with it all others.
 func (s *service) kill(p *process) error {
+	p.ordered.Store(true)
 	_ = p.cmd.Process.Kill() // gone already is as good
 	grace := time.NewTimer(killGrace)
 	defer grace.Stop()
@@ -231,6 +250,9 @@ func (s *service) signal(sig syscall.Signal) error {
 		}
 		return nil
 	default:
+		if endsServer(sig) {
+			p.ordered.Store(true)
+		}
 		return p.cmd.Process.Signal(sig)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ type Stack struct {
 	services map[string]*service // fixed after Start
 	keepData bool
 	started  time.Time
+	deaths   deaths
 }
 
 // Start brings the services up side by side and returns when all are ready. It needs root rights (ErrNeedRoot) and a
@@ -60,7 +62,7 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 
 // pickRoot finds the tree that Options ask for.
 func pickRoot(o Options) (*Root, Source, error) {
-	switch o.Source {
+	switch o.wanted() {
 	case SourceHost:
 		root, err := hostRoot(o.services())
 		return root, SourceHost, err
@@ -68,7 +70,7 @@ func pickRoot(o Options) (*Root, Source, error) {
 		root, err := FindRoot(o.Root)
 		return root, SourceRoot, err
 	case SourceAuto:
-		root, err := FindRoot(o.Root)
+		root, err := FindRoot("")
 		if err == nil {
 			return root, SourceRoot, nil
 		}
@@ -90,6 +92,7 @@ func (s *Stack) startAll(ctx context.Context, o Options, executable string) erro
 		}
 		s.services[name] = &service{
 			server: server, data: s.data, launcher: s.launcher, executable: executable, timeout: o.readyTimeout(), reserve: reservePorts,
+			died: s.deaths.tell,
 		}
 	}
 	progress := &lines{w: o.progress()}
@@ -210,15 +213,18 @@ func (s *Stack) Versions() map[string]string {
 	return versions
 }
 
-// Status returns the state of each service, in the order of AllServices.
-func (s *Stack) Status() []Status {
+// Deaths implements Control.
+func (s *Stack) Deaths(ctx context.Context) <-chan Death { return s.deaths.listen(ctx) }
+
+// Status returns the state of each service, in the order of AllServices. It never fails.
+func (s *Stack) Status(context.Context) ([]Status, error) {
 	var all []Status
 	for _, name := range AllServices() {
 		if service, ok := s.services[name]; ok {
 			all = append(all, service.status())
 		}
 	}
-	return all
+	return all, nil
 }
 
 // Source returns where the servers come from, and Suite which Debian release they are of; empty for the host's own.
@@ -227,10 +233,11 @@ func (s *Stack) Source() Source { return s.source }
 // Suite returns the Debian release of the root; empty for the host's own servers.
 func (s *Stack) Suite() string { return s.root.Suite }
 
-// LogPath returns the log file of a service; empty for a service that the stack does not hold.
-func (s *Stack) LogPath(name string) string {
-	if service, ok := s.services[name]; ok {
-		return service.logPath()
+// Log returns the whole log of a service so far; the caller closes it.
+func (s *Stack) Log(_ context.Context, name string) (io.ReadCloser, error) {
+	service, err := s.service(name)
+	if err != nil {
+		return nil, err
 	}
-	return ""
+	return os.Open(service.logPath())
 }

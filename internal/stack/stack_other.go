@@ -5,6 +5,7 @@ package stack
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -37,8 +38,15 @@ func (*Stack) CopyLogs(string) error { return ErrUnsupported }
 // Versions implements Control.
 func (*Stack) Versions() map[string]string { return nil }
 
+// Deaths returns a closed channel.
+func (*Stack) Deaths(context.Context) <-chan Death {
+	none := make(chan Death)
+	close(none)
+	return none
+}
+
 // Status returns nothing.
-func (*Stack) Status() []Status { return nil }
+func (*Stack) Status(context.Context) ([]Status, error) { return nil, ErrUnsupported }
 
 // Source returns SourceAuto.
 func (*Stack) Source() Source { return SourceAuto }
@@ -46,5 +54,5 @@ func (*Stack) Source() Source { return SourceAuto }
 // Suite returns nothing.
 func (*Stack) Suite() string { return "" }
 
-// LogPath returns nothing.
-func (*Stack) LogPath(string) string { return "" }
+// Log returns nothing.
+func (*Stack) Log(context.Context, string) (io.ReadCloser, error) { return nil, ErrUnsupported }

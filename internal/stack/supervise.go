@@ -21,6 +21,7 @@ type State struct {
 	Suite     string    `json:"suite,omitempty"`
 	Addresses Addresses `json:"addresses"`
 	Services  []Status  `json:"services"`
+	Problem   string    `json:"problem,omitempty"` // why the services' states could not be had; empty when they could
 }
 
 // SuperviseOptions says how a stack is held and found. The zero value holds it until asked to end, under the usual
@@ -42,6 +43,19 @@ const (
 	answerWait = 2 * time.Second
 )
 
+// held is what a supervisor can hold: *Stack and *Compose.
+type held interface {
+	Control
+	Source() Source
+	Suite() string
+	// Status returns the state of each service; also with an error, as far as it goes.
+	Status(ctx context.Context) ([]Status, error)
+	// Log returns the whole log of a service so far; the caller closes it.
+	Log(ctx context.Context, service string) (io.ReadCloser, error)
+	// Close ends the servers and removes their data.
+	Close(ctx context.Context) error
+}
+
 // Supervise starts a stack, serves its control socket, and ends both when ctx ends, the time to live is over, the
 // lifeline ends or a client asks for it. ErrAlreadyUp means that another supervisor has the socket.
 func Supervise(ctx context.Context, o SuperviseOptions) error {
@@ -54,7 +68,7 @@ func Supervise(ctx context.Context, o SuperviseOptions) error {
 		return err
 	}
 	defer lock.Close()
-	s, err := Start(ctx, o.Stack)
+	s, err := startHeld(ctx, o.Stack)
 	if err != nil {
 		return err
 	}
@@ -64,6 +78,20 @@ func Supervise(ctx context.Context, o SuperviseOptions) error {
 	closed := s.Close(context.WithoutCancel(ctx))
 	sup.finish(closed)
 	return errors.Join(err, closed)
+}
+
+// startHeld starts servers from the source that Pick returns.
+func startHeld(ctx context.Context, o Options) (held, error) {
+	picked, err := Pick(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(o.progress(), "servers: %s\n", picked)
+	o.Source = picked.Source
+	if o.Source == SourceCompose {
+		return StartCompose(ctx, o)
+	}
+	return Start(ctx, o)
 }
 
 // socketPath returns the control socket's path, with its folder made.
@@ -101,7 +129,7 @@ func register(ctx context.Context, socket string) (*os.File, error) {
 
 // supervisor answers for a stack on a socket. Its fields are set before it serves.
 type supervisor struct {
-	stack   *Stack
+	stack   held
 	started time.Time
 	ends    time.Time
 	down    chan struct{} // a client asks for the end; one place, further requests find it full
@@ -110,7 +138,7 @@ type supervisor struct {
 	server  *http.Server
 }
 
-func newSupervisor(s *Stack, o SuperviseOptions) *supervisor {
+func newSupervisor(s held, o SuperviseOptions) *supervisor {
 	sup := &supervisor{stack: s, started: time.Now(), down: make(chan struct{}, 1), closed: make(chan struct{})}
 	if o.TTL > 0 {
 		sup.ends = sup.started.Add(o.TTL)
@@ -129,7 +157,7 @@ func (s *supervisor) serve(ctx context.Context, socket string, o SuperviseOption
 	failed := make(chan error, 1)
 	go func() { failed <- s.server.Serve(listener) }()
 	if o.Ready != nil {
-		o.Ready(s.state())
+		o.Ready(s.state(ctx))
 	}
 	var expired <-chan time.Time // nil, and so never ready, without a time to live
 	if o.TTL > 0 {
@@ -188,9 +216,15 @@ func ended(lifeline io.Reader) <-chan struct{} {
 	return gone
 }
 
-func (s *supervisor) state() State {
-	return State{
+// state asks the services. One that cannot be had is shown, and does not keep the stack from being found and ended.
+func (s *supervisor) state(ctx context.Context) State {
+	services, err := s.stack.Status(ctx)
+	state := State{
 		PID: os.Getpid(), StartedAt: s.started, EndsAt: s.ends, Source: s.stack.Source(), Suite: s.stack.Suite(),
-		Addresses: s.stack.Addresses(), Services: s.stack.Status(),
+		Addresses: s.stack.Addresses(), Services: services,
 	}
+	if err != nil {
+		state.Problem = err.Error()
+	}
+	return state
 }

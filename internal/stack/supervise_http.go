@@ -3,6 +3,7 @@ package stack
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"strconv"
@@ -12,7 +13,7 @@ import (
 // The control socket speaks HTTP: it frames, it carries errors, and curl --unix-socket can look into it.
 func (s *supervisor) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /state", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.state()) })
+	mux.HandleFunc("GET /state", func(w http.ResponseWriter, r *http.Request) { answer(w, s.state(r.Context())) })
 	mux.HandleFunc("POST /services/{name}/stop", func(w http.ResponseWriter, r *http.Request) {
 		done(w, s.stack.Stop(r.Context(), r.PathValue("name")))
 	})
@@ -21,6 +22,7 @@ func (s *supervisor) routes() http.Handler {
 	})
 	mux.HandleFunc("POST /services/{name}/signal", s.signal)
 	mux.HandleFunc("GET /services/{name}/log", s.log)
+	mux.HandleFunc("GET /deaths", s.deaths)
 	mux.HandleFunc("POST /down", s.end)
 	return mux
 }
@@ -35,23 +37,39 @@ func (s *supervisor) signal(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *supervisor) log(w http.ResponseWriter, r *http.Request) {
-	path := s.stack.LogPath(r.PathValue("name"))
-	if path == "" {
-		done(w, ErrUnknownService)
-		return
-	}
-	f, err := os.Open(path)
+	log, err := s.stack.Log(r.Context(), r.PathValue("name"))
 	if err != nil {
 		done(w, err)
 		return
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		done(w, err)
-		return
+	defer log.Close()
+	_, _ = io.Copy(w, log) // the client that went away is its own trouble
+}
+
+// wireDeath is a Death on the wire.
+type wireDeath struct {
+	Service string `json:"service"`
+	Text    string `json:"text"`
+}
+
+// deaths answers with one line for each, until the client or the stack goes.
+func (s *supervisor) deaths(w http.ResponseWriter, r *http.Request) {
+	heard := s.stack.Deaths(r.Context())
+	lines := json.NewEncoder(w)
+	for flush := http.NewResponseController(w).Flush; flush() == nil; { // the first one tells the client that we listen
+		select {
+		case one, open := <-heard:
+			if !open {
+				heard = nil // the stream stays: its end says that the supervisor is gone
+				continue
+			}
+			_ = lines.Encode(wireDeath{one.Service, one.Err.Error()}) // the next flush fails too
+		case <-r.Context().Done():
+			return
+		case <-s.closed:
+			return
+		}
 	}
-	http.ServeContent(w, r, "", info.ModTime(), f)
 }
 
 // end asks the supervisor to close the stack and answers when it has.

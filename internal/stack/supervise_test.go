@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,12 +22,13 @@ import (
 type shell struct {
 	t     *testing.T
 	cache string
+	path  string // PATH, where it is another one
 }
 
 func newShell(t *testing.T) *shell {
 	t.Helper()
 	needRoot(t)
-	return &shell{t, shortTempDir(t)}
+	return &shell{t: t, cache: shortTempDir(t)}
 }
 
 // shortTempDir is short enough for the path of a socket.
@@ -46,8 +48,16 @@ func (s *shell) command(args ...string) *exec.Cmd {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+s.cache, "SPILLWAY_STACK_ROOT="+root.Path)
+	cmd.Env = append(cleanEnvironment(), "XDG_CACHE_HOME="+s.cache, "SPILLWAY_STACK_ROOT="+root.Path)
+	if s.path != "" {
+		cmd.Env = append(cmd.Env, "PATH="+s.path)
+	}
 	return cmd
+}
+
+// cleanEnvironment is this process's without what spillway would read: every flag is also a variable.
+func cleanEnvironment() []string {
+	return slices.DeleteFunc(os.Environ(), func(line string) bool { return strings.HasPrefix(line, "SPILLWAY_") })
 }
 
 // run returns standard output and the exit code.

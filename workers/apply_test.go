@@ -119,7 +119,7 @@ func TestAFullBatchIsAckedWithoutTheTimer(t *testing.T) {
 // TestASlowHeadOfLineDoesNotHoldUpTheAcksBehindIt has one handler blocked on a row, and the rest go on.
 func TestASlowHeadOfLineDoesNotHoldUpTheAcksBehindIt(t *testing.T) {
 	t.Parallel()
-	b := start(t, func(o *options) { o.Workers, o.Concurrency = 1, 2 })
+	b := start(t, func(o *options) { o.Workers, o.Concurrency, o.HandlerTimeout = 1, 2, time.Hour })
 	release := b.lockClaim(0)
 	b.publish(b.messages(60)...) // three times the prefetch
 	b.eventually("all but the first are acked", acked, 59)

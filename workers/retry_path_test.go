@@ -258,6 +258,31 @@ func TestAnUnansweredCopyIsPublishedAgain(t *testing.T) {
 	}
 }
 
+// TestARetryPublishIsBoundedAlsoWhenNothingCanBeWritten has one handler, so that the first unanswered copy fills the window.
+func TestARetryPublishIsBoundedAlsoWhenNothingCanBeWritten(t *testing.T) {
+	t.Parallel()
+	var proxy *rabbittest.Proxy
+	b := start(t, func(o *options) {
+		o.Workers, o.Concurrency, o.RetryPublishTimeout = 1, 1, 100*time.Millisecond
+		o.driver = func(b *rabbittest.Broker) broker.Driver {
+			proxy = b.Proxy(t)
+			return split{Driver: b.Driver, publish: proxy.Driver}
+		}
+	})
+	always(b.failing, service.Shares{Transient: 1})
+	b.publish(b.message(0))
+	b.eventually("the copies' connection works", acked, 3)
+	proxy.Stall(true)
+	b.publish(b.message(1))
+	b.eventually("the copy is tried again and again", func(l *log) int { return l.republished[broker.Unknown] }, 4)
+	if got := b.log.read(acked); got != 3 {
+		t.Errorf("%d acked, want no more than the 3 of the first message", got)
+	}
+	b.abort()
+	b.awaitEnd(5 * time.Second)
+	b.wantReady(b.Plan.Work, 1)
+}
+
 // split takes another way for publishing.
 type split struct {
 	broker.Driver

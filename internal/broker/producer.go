@@ -101,7 +101,8 @@ func (p *Producer) serve(ctx context.Context, epoch Publisher) (through bool) {
 
 // Publish writes one message through the present epoch, waiting for one if there is none. After nil, exactly one
 // settlement with this token is reported. After an error none is, and nothing was written: ctx ended, or the producer
-// stopped. It is safe for concurrent use.
+// stopped. A write that blocks until ctx ends costs the epoch, since nothing can follow half a message; its outcome is
+// Unknown. It is safe for concurrent use.
 func (p *Producer) Publish(ctx context.Context, token uint64, m *Message) error {
 	select {
 	case p.turn <- struct{}{}:
@@ -113,6 +114,7 @@ func (p *Producer) Publish(ctx context.Context, token uint64, m *Message) error 
 	if err != nil {
 		return err
 	}
+	defer context.AfterFunc(ctx, epoch.Abort)()
 	if err := epoch.Publish(token, m); err != nil { // it may have arrived: unknown
 		p.cfg.Settled(Settlement{Token: token, Outcome: Unknown, At: time.Now(), Reason: err.Error()})
 	}
@@ -140,6 +142,9 @@ func (p *Producer) current(ctx context.Context) (Publisher, error) {
 		p.mu.Unlock()
 		if p.stopped.Err() != nil {
 			return nil, ErrProducerStopped
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
 		if epoch != nil {
 			return epoch, nil

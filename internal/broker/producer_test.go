@@ -167,6 +167,52 @@ func TestAnEpochThatIsOverIsNotOffered(t *testing.T) {
 	})
 }
 
+func TestAWriteThatBlocksEndsWithItsContextAndCostsTheEpoch(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := supervise(t.Context(), newScript())
+		e := <-p.script.opened
+		e.set(func(e *epoch) { e.block = true })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		if err := p.Publish(ctx, 1, &broker.Message{}); err != nil {
+			t.Errorf("Publish returned %v", err)
+		}
+		if took := time.Since(began); took > 1100*time.Millisecond {
+			t.Errorf("the write was given up after %v, want 1s", took)
+		}
+		if got := p.outcomes(1); !slices.Equal(got, []broker.Outcome{broker.Unknown}) {
+			t.Errorf("settled as %v", got)
+		}
+		<-p.script.opened
+		if err := p.Publish(t.Context(), 2, &broker.Message{}); err != nil || len(p.outcomes(2)) != 1 {
+			t.Errorf("the next publish: %v, settled as %v", err, p.outcomes(2))
+		}
+		_ = p.Close(t.Context())
+		<-p.ended
+	})
+}
+
+func TestUnderAnEndedContextNothingIsWrittenAndNoEpochIsLost(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := supervise(t.Context(), newScript())
+		e := <-p.script.opened
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for token := range uint64(100) {
+			if err := p.Publish(ctx, token, &broker.Message{}); !errors.Is(err, context.Canceled) {
+				t.Fatalf("Publish returned %v", err)
+			}
+		}
+		synctest.Wait()
+		if len(e.wrote) != 0 || e.aborted.Load() {
+			t.Errorf("wrote %v, aborted %v", e.wrote, e.aborted.Load())
+		}
+		_ = p.Close(t.Context())
+		<-p.ended
+	})
+}
+
 func TestWaitingForAnEpochEndsWithTheContextAndSettlesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newScript()

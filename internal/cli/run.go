@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -77,6 +78,9 @@ Exit codes: 0 pass, 2 usage or profile, 3 threshold missed, 4 guarantee broken, 
 }
 
 func (a *app) run(cmd *cobra.Command, arg string, f *runFlags) error {
+	if f.maxTime < 0 {
+		return usageError(fmt.Errorf("%w: --max-time %v: want 0 or more", errFlag, f.maxTime))
+	}
 	source, err := resolveProfile(arg, cmd.InOrStdin())
 	if err != nil {
 		return err

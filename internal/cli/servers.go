@@ -15,6 +15,7 @@ import (
 
 	"spillway/internal/broker/rabbit"
 	"spillway/internal/experiment"
+	"spillway/internal/postgres"
 	"spillway/internal/profile"
 	"spillway/internal/stack"
 )
@@ -55,6 +56,9 @@ func (a *app) servers(ctx context.Context, f serverFlags, p *profile.Profile, lo
 	if err != nil {
 		return given, nothing, err
 	}
+	if err := checkGiven(given, f); err != nil {
+		return given, nothing, err
+	}
 	needed := f.missing()
 	if len(needed) == 0 {
 		given.Lasting = true
@@ -69,6 +73,41 @@ func (a *app) servers(ctx context.Context, f serverFlags, p *profile.Profile, lo
 	describe(log, chosen)
 	complete(&given, chosen, f)
 	return given, func() error { return closeStack(chosen) }, nil
+}
+
+// checkGiven finds what is wrong with the addresses as they are written, before anything is started or dialled.
+func checkGiven(given experiment.Servers, f serverFlags) error {
+	switch source := stack.Source(f.source); source {
+	case stack.SourceAuto, stack.SourceRoot, stack.SourceHost, stack.SourceCompose:
+	default:
+		return usageError(fmt.Errorf("%w: --source %q: want root, host or compose", errFlag, f.source))
+	}
+	var hosts []string
+	if len(given.Broker.URIs) > 0 {
+		broker, err := rabbit.New(given.Broker)
+		if err != nil {
+			return usageError(fmt.Errorf("--uri: %w", err))
+		}
+		hosts = broker.Hosts()
+	}
+	if given.Management.URL != "" {
+		management, err := rabbit.NewManagement(given.Management)
+		if err != nil {
+			return usageError(fmt.Errorf("--management: %w", err))
+		}
+		hosts = append(hosts, management.Host())
+	}
+	if given.Postgres != "" {
+		database, err := postgres.Hosts(given.Postgres)
+		if err != nil {
+			return usageError(fmt.Errorf("--postgres: %w", err))
+		}
+		hosts = append(hosts, database...)
+	}
+	if err := experiment.CheckHosts(hosts, f.allowHosts); err != nil {
+		return environmentError(err)
+	}
+	return nil
 }
 
 // missing lists the services that were not given by address. Prometheus comes with the broker, for the run's metrics.

@@ -93,3 +93,33 @@ func spillwayOn(t *testing.T, text string) ended {
 	}
 	return end
 }
+
+func TestFlagsThatMakeNoSenseAreUsageErrorsBeforeAnythingIsStarted(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		args []string
+		want string
+	}{
+		"an address of another kind":          {[]string{"--uri", "http://u:pass-word@127.0.0.1/"}, "--uri: broker address 1: not an AMQP URI"},
+		"an address that cannot be read":      {[]string{"--postgres", "pass-word"}, "--postgres: the PostgreSQL address cannot be used"},
+		"a management address of no kind":     {[]string{"--uri", "amqp://127.0.0.1/", "--management", "x"}, "--management: management address: not an http"},
+		"a certificate that is not there":     {[]string{"--uri", "amqps://127.0.0.1/", "--tls-ca", "/none.pem"}, "/none.pem: no such file"},
+		"a password file that is not there":   {[]string{"--password-file", "/none"}, "--password-file: open /none: no such file"},
+		"a source that does not exist":        {[]string{"--source", "moon"}, `--source "moon": want root, host or compose`},
+		"a time that cannot be":               {[]string{"--max-time", "-5s"}, "--max-time -5s: want 0 or more"},
+		"a profile that does not exist":       {[]string{"--", "stedy"}, "accepts 1 arg(s)"},
+		"a shortcut with a value of no sense": {[]string{"--rate", "many"}, `--rate many: load.rate: "many" is not a finite number`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			end := spillway(t, call{args: append([]string{"run", "steady"}, row.args...), dir: dir, env: []string{"XDG_CACHE_HOME=" + dir}})
+			if end.code != 2 || !strings.Contains(end.stderr, row.want) || strings.Contains(end.said(), "pass-word") {
+				t.Errorf("exit %d with %q, want 2 with %q", end.code, end.said(), row.want)
+			}
+			if left, err := os.ReadDir(dir); err != nil || len(left) != 0 || strings.Contains(end.said(), "ready after") {
+				t.Errorf("%v %v: something was started\n%s", left, err, end.said())
+			}
+		})
+	}
+}

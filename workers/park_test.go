@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"spillway/internal/broker"
 	"spillway/internal/envelope"
@@ -142,6 +143,18 @@ func TestBadMessagesAmongGoodOnes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestARejectedDeliveryDoesNotBlockTheBatchesBehindIt keeps the timer out of the way, which acks one by one.
+func TestARejectedDeliveryDoesNotBlockTheBatchesBehindIt(t *testing.T) {
+	t.Parallel()
+	b := start(t, func(o *options) {
+		o.Park, o.Workers, o.Concurrency, o.AckBatch, o.AckInterval = workers.ParkByReject, 1, 1, 5, time.Hour
+	})
+	all := b.messages(51)
+	all[0].Body[0] = '['
+	b.publish(all...)
+	b.eventually("all others are acked in batches", acked, 50)
 }
 
 func TestALongErrorIsCutOnItsWay(t *testing.T) {

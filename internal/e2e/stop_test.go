@@ -70,6 +70,26 @@ func TestCtrlCInTheLoadDrainsAuditsAndSaves(t *testing.T) {
 	s.nothingLeft(t, res.Run.ID)
 }
 
+func TestCtrlCWhileTheDatabaseIsStoppedBringsItBackAndDrains(t *testing.T) {
+	t.Parallel()
+	env := ownStack(t)
+	dir := t.TempDir()
+	p := start(t, call{args: append(outage("outage"), "--set", "faults.0.for=11s", "-o", dir), env: env})
+	p.awaitOutput("fault: postgres.stop begins")
+	p.awaitOutput("5.5s load ") // a second and more of failures
+	p.signal(syscall.SIGINT)
+	r := readRun(t, p.wait(), dir, 130)
+	r.noErrors(t)
+	m := r.Messages
+	if m.Offered < 800 || m.Offered > 2000 || m.Applied != m.Offered || m.Lost+m.QueuedAtEnd+m.Parked != 0 || m.RetriesScheduled == 0 {
+		t.Errorf("account %+v, want what was offered in some 5 s applied, after retries", m)
+	}
+	if len(r.Faults) != 1 || r.Faults[0].EndSeconds-r.Faults[0].StartSeconds > 9 {
+		t.Errorf("faults %+v, want one that was healed before its time", r.Faults)
+	}
+	leaseFrom(t, env).connect(t) // the database is there again
+}
+
 func TestASecondCtrlCAbortsAtOnceAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	env, flags := alone(t)

@@ -15,6 +15,7 @@ import (
 
 // through sends the whole service through a proxy.
 func through(t *testing.T, proxy **rabbittest.Proxy) func(*rabbittest.Broker) broker.Driver {
+	t.Helper()
 	return func(b *rabbittest.Broker) broker.Driver {
 		*proxy = b.Proxy(t)
 		return (*proxy).Driver

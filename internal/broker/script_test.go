@@ -5,8 +5,6 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"testing"
-	"testing/synctest"
 	"time"
 
 	"spillway/internal/broker"
@@ -179,11 +177,4 @@ func (p *supervised) outcomes(token uint64) []broker.Outcome {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.settled[token]
-}
-
-// inBubble runs a test with a clock of its own.
-func inBubble(t *testing.T, test func(t *testing.T)) {
-	t.Helper()
-	t.Parallel()
-	synctest.Test(t, test)
 }

@@ -91,10 +91,11 @@ type ref struct {
 // NewRelay returns a relay; Run starts it.
 func NewRelay(cfg RelayConfig) *Relay {
 	stopped, stop := context.WithCancel(context.Background())
-	return newRelay(cfg, stopped, stop)
+	return newRelay(stopped, stop, cfg)
 }
 
-func newRelay(cfg RelayConfig, stopped context.Context, stop context.CancelFunc) *Relay {
+// newRelay returns a relay that is asked to end by stop, and sees it by stopped.
+func newRelay(stopped context.Context, stop context.CancelFunc, cfg RelayConfig) *Relay {
 	r := &Relay{cfg: cfg, slots: make([]ref, cfg.Window), free: make(chan int, cfg.Window), busy: make(chan struct{}, 1)}
 	r.stopped, r.stop = stopped, stop
 	for i := range cfg.Window {

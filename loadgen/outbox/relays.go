@@ -40,7 +40,7 @@ func (r *Relays) Run(ctx context.Context) error {
 		cfg := r.cfg
 		cfg.Name = fmt.Sprintf("%s-%d", cfg.Name, i)
 		all.Go(func() {
-			for errors.Is(newRelay(cfg, r.stopped, r.stop).Run(ctx), ErrKilled) {
+			for errors.Is(newRelay(r.stopped, r.stop, cfg).Run(ctx), ErrKilled) {
 				r.kills.Add(1)
 			}
 		})

@@ -66,18 +66,18 @@ func (s *stage) relayConfig() outbox.RelayConfig {
 
 func (s *stage) writerConfig() outbox.WriterConfig {
 	return outbox.WriterConfig{
-		Pool: s.db.Pool(), Base: s.base, Maker: s.factory, Run: run, Writers: 8, ShedAfter: patience, Event: true, Observer: s.seen,
+		Pool: s.db.Pool(), Base: s.base, Maker: s.factory, Run: run, Writers: 8, ShedAfter: time.Hour, Event: true, Observer: s.seen,
 		Done:   func(publish.Arrival) {},
 		GaveUp: func(a publish.Arrival) { s.seen.Shed(a.Seq, 0) },
 	}
 }
 
-// write writes orders first to first + n - 1, with their events.
+// write writes orders first to first + n - 1, with their events. An order is due at the same instant each time it is written.
 func (s *stage) write(first, n int64) {
 	s.Helper()
 	w := outbox.NewWriter(s.writerConfig())
 	for seq := first; seq < first+n; seq++ {
-		w.Offer(publish.Arrival{Seq: seq, Scheduled: s.base.Now()})
+		w.Offer(publish.Arrival{Seq: seq, Scheduled: time.Duration(seq) * time.Microsecond})
 	}
 	w.Finish()
 	if err := w.Run(s.context()); err != nil {

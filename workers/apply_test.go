@@ -173,7 +173,7 @@ func TestAHandlerIsBoundedByItsTimeout(t *testing.T) {
 func TestPrefetchBoundsWhatIsHeldAndTheStopFinishesIt(t *testing.T) {
 	t.Parallel()
 	b := start(t, func(o *options) {
-		o.Workers, o.Prefetch, o.Concurrency, o.AckBatch, o.AckInterval = 1, 10, 2, 10, time.Hour
+		o.Workers, o.Prefetch, o.Concurrency, o.AckBatch, o.AckInterval = 1, 10, 1, 10, time.Hour
 		o.ServiceTime = fixed(t, 20*time.Millisecond)
 	})
 	b.publish(b.messages(100)...)

@@ -44,7 +44,7 @@ func leaseFrom(t *testing.T, env []string) shared {
 		}
 		return found[1]
 	}
-	return shared{value("SPILLWAY_URI"), value("SPILLWAY_MANAGEMENT"), value("SPILLWAY_POSTGRES")}
+	return shared{value("SPILLWAY_URI"), withoutUser(t, value("SPILLWAY_MANAGEMENT")), value("SPILLWAY_POSTGRES")}
 }
 
 func TestDoctorFindsAllThatIsNeeded(t *testing.T) {

@@ -25,7 +25,7 @@ func predeclared(prefix string) []string {
 func (s shared) predeclare(t *testing.T, vhost string) string {
 	t.Helper()
 	const prefix = "theirs"
-	args := append(byPrefix("policy", "full"), "--set", "topology.prefix="+prefix, "--keep", "-r", "400", "-z", "500ms")
+	args := append(byPrefix("policy", "full"), "--set", "topology.prefix="+prefix, "--keep", "-z", "1s")
 	r := runProfile(t, call{args: short(args...), env: s.env()}, 0)
 	s.discard(t, r.Run.ID)
 	if len(s.queues(t, vhost)) < 5 {

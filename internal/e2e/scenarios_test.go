@@ -35,8 +35,7 @@ func withRedeliveries(t *testing.T, s shared, binary string, want int) run {
 	dir := filepath.Join(t.TempDir(), "out")
 	args := short("-z", "3s", "--set", "workers.ack_batch=50", "--set", "workers.ack_interval=1s", "-o", dir)
 	began := start(t, call{binary: binary, args: args, env: s.env()})
-	began.awaitOutput("s load ")
-	began.awaitOutput("2.5s load ")
+	began.awaitSecond(2)
 	if n := p.cut(); n < 4 { // a publisher, two workers, their republisher
 		t.Errorf("%d connections were cut, want 4 or more", n)
 	}

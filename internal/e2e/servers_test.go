@@ -29,7 +29,20 @@ func sharedServers(t *testing.T) shared {
 	if s.uri == "" || s.management == "" || s.postgres == "" {
 		t.Fatal("SPILLWAY_TEST_URI, SPILLWAY_TEST_MANAGEMENT and SPILLWAY_TEST_POSTGRES name no servers: run make test")
 	}
+	s.management = withoutUser(t, s.management)
 	return s
+}
+
+// withoutUser takes the credentials out of the management API's address, so that those of the broker's count: tests log
+// in as users of several kinds.
+func withoutUser(t *testing.T, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = nil
+	return u.String()
 }
 
 // env gives the addresses to a call as a person with passwords would: not on the command line.

@@ -2,9 +2,11 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -100,13 +102,30 @@ func (p *process) wait() ended {
 // awaitOutput returns when the text has been printed.
 func (p *process) awaitOutput(text string) {
 	p.t.Helper()
-	eventually(p.t, "the word "+text, func() bool {
+	p.await(regexp.MustCompile(regexp.QuoteMeta(text)))
+}
+
+// awaitSecond returns when the line of a second of the run, 1 to 9, has been printed, or of a later one: which tenth it
+// shows, and whether one is left out, depends on the machine.
+func (p *process) awaitSecond(n int) {
+	p.t.Helper()
+	p.await(regexp.MustCompile(fmt.Sprintf(`(?m)^ *([%d-9]|\d\d)\.\ds `, n)))
+}
+
+func (p *process) await(pattern *regexp.Regexp) {
+	p.t.Helper()
+	eventually(p.t, pattern.String(), func() bool {
+		over := false
 		select {
 		case <-p.done:
-			p.t.Fatalf("ended without %q:\n%s%s", text, p.out.String(), p.err.String())
+			over = true
 		default:
 		}
-		return strings.Contains(p.out.String()+p.err.String(), text)
+		found := pattern.MatchString(p.out.String() + p.err.String())
+		if over && !found {
+			p.t.Fatalf("ended without %v:\n%s%s", pattern, p.out.String(), p.err.String())
+		}
+		return found
 	})
 }
 

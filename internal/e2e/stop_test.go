@@ -51,7 +51,7 @@ func TestCtrlCInTheLoadDrainsAuditsAndSaves(t *testing.T) {
 	s := sharedServers(t)
 	dir := t.TempDir()
 	p := start(t, call{args: []string{"run", "steady", "-r", "200", "--set", "thresholds=[]", "--set", "load.warmup=500ms", "-o", dir}, env: s.env()})
-	p.awaitOutput("2.5s load ")
+	p.awaitSecond(2)
 	p.signal(syscall.SIGINT)
 	end := p.wait()
 	res, err := result.Read(dir + "/result.json")
@@ -76,7 +76,7 @@ func TestCtrlCWhileTheDatabaseIsStoppedBringsItBackAndDrains(t *testing.T) {
 	dir := t.TempDir()
 	p := start(t, call{args: append(outage("outage"), "--set", "faults.0.for=11s", "-o", dir), env: env})
 	p.awaitOutput("fault: postgres.stop begins")
-	p.awaitOutput("5.5s load ") // a second and more of failures
+	p.awaitSecond(5) // a second and more of failures
 	p.signal(syscall.SIGINT)
 	r := readRun(t, p.wait(), dir, 130)
 	r.noErrors(t)

@@ -22,8 +22,8 @@ var composeFiles embed.FS
 const (
 	// engineTimeout bounds the question whether an engine answers.
 	engineTimeout = 10 * time.Second
-	// composeStopSeconds is how long a container may take to end before the engine kills it.
-	composeStopSeconds = 10
+	// composeStopSeconds is how long a container may take to end before the engine kills it; as stopGrace.
+	composeStopSeconds = 20
 	// composeDownTimeout bounds the removal of all: the stops run side by side, and an engine needs some seconds more.
 	composeDownTimeout = time.Minute
 	// composePorts is how many ports the compose file publishes.

@@ -128,7 +128,7 @@ func TestAStackOfContainersIsFoundUsedAndEnded(t *testing.T) {
 	if one := nextDeath(t, remote.Deaths(t.Context())); one.Service != Prometheus || one.Err.Error() != "its container ended: exit status 137" {
 		t.Errorf("told of %q, %q; want what the engine said", one.Service, one.Err)
 	}
-	if out, code := s.run("down"); code != 0 || !strings.HasSuffix(s.calls(), "down --volumes --timeout 10\n") {
+	if out, code := s.run("down"); code != 0 || !strings.HasSuffix(s.calls(), "down --volumes --timeout 20\n") {
 		t.Errorf("down: exit %d, %q; calls %q", code, out, s.calls())
 	}
 	if left := s.projects(); len(left) != 0 {

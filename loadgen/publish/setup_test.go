@@ -2,6 +2,7 @@ package publish_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ type book struct {
 	again       int // sends that are marked as republished
 	early       int // answers that came before their send was announced
 	reconnected int
+	flow        []string
 }
 
 func newBook() *book {
@@ -61,6 +63,10 @@ func (b *book) Settled(e event.Settled) {
 }
 
 func (b *book) Reconnected(string, time.Duration) { b.change(func() { b.reconnected++ }) }
+
+func (b *book) Blocked(role string, blocked bool, _ time.Duration) {
+	b.change(func() { b.flow = append(b.flow, fmt.Sprint(role, " ", blocked)) })
+}
 
 func (b *book) change(f func()) {
 	b.mu.Lock()

@@ -78,7 +78,7 @@ Exit codes: 0 when all that is needed is there, 6 when something is missing.`,
 	flags.StringVar(&f.profile, "profile", doctorProfile, "profile whose needs count: a file or the name of a built-in one")
 	flags.BoolVar(&f.clean, "clean", false, "remove the virtual hosts and schemas of runs that are gone")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
-	f.servers.register(flags)
+	f.servers.register(flags, a.getenv)
 	_ = cmd.RegisterFlagCompletionFunc("profile", completeProfiles) // fails only for an unknown flag
 	return cmd
 }

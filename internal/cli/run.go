@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"spillway/internal/experiment"
+	"spillway/internal/metrics"
 	"spillway/internal/profile"
 	"spillway/internal/result"
 )
@@ -73,13 +74,16 @@ Exit codes: 0 pass, 2 usage or profile, 3 threshold missed, 4 guarantee broken, 
 	flags.StringVar(&f.metrics, "metrics-addr", "", "where /metrics is served (default 127.0.0.1:9464, the next free port when taken)")
 	flags.DurationVar(&f.maxTime, "max-time", 0, "end the offering after this time; a run cut short is invalid")
 	flags.BoolVar(&f.quiet, "quiet", false, "no progress, only the summary")
-	f.servers.register(flags)
+	f.servers.register(flags, a.getenv)
 	return cmd
 }
 
 func (a *app) run(cmd *cobra.Command, arg string, f *runFlags) error {
 	if f.maxTime < 0 {
 		return usageError(fmt.Errorf("%w: --max-time %v: want 0 or more", errFlag, f.maxTime))
+	}
+	if err := metrics.CheckAddr(f.metrics); err != nil {
+		return usageError(fmt.Errorf("--metrics-addr %q: %w; want host:port such as %s", f.metrics, err, metrics.DefaultAddr))
 	}
 	source, err := resolveProfile(arg, cmd.InOrStdin())
 	if err != nil {

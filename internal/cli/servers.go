@@ -34,7 +34,7 @@ type serverFlags struct {
 	root         string
 }
 
-func (f *serverFlags) register(flags *pflag.FlagSet) {
+func (f *serverFlags) register(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringArrayVar(&f.uris, "uri", nil, "AMQP address, repeatable for the nodes of a cluster; default: servers of our own")
 	flags.StringVar(&f.management, "management", "", "management API address (default: port 15672 of the broker's host)")
 	flags.StringVar(&f.postgres, "postgres", "", "PostgreSQL address; default: a server of our own")
@@ -46,7 +46,7 @@ func (f *serverFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tls.ServerName, "tls-server-name", "", "name that the broker's certificate must carry")
 	flags.StringArrayVar(&f.allowHosts, "allow-host", nil, "a host that is not this machine and may be loaded, repeatable")
 	flags.StringVar(&f.source, "source", "", "where servers of our own come from: root, host or compose; default: the first that serves")
-	flags.StringVar(&f.root, "root", "", "folder of the stack root, if not the usual one")
+	flags.StringVar(&f.root, "root", getenv("SPILLWAY_STACK_ROOT"), "folder of the stack root, if not the usual one ($SPILLWAY_STACK_ROOT)")
 }
 
 // servers returns the addresses to use, starting what was not given, and a function that stops what was started.

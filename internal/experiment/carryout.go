@@ -38,9 +38,11 @@ func (r *run) carryOut(ctx context.Context) error {
 	serving.Go(func() error { return r.service.Run(hard) })
 	aside.Go(func() error { r.probe.Run(watching); return nil })
 	aside.Go(func() error { r.measured.follow(watching, r); return nil })
+	aside.Go(func() error { r.deaths.follow(watching, r); return nil })
 
 	r.offer(gentle, hard)
 	r.drain(hard)
+	r.interrupted = r.interrupted || ctx.Err() != nil // in the drain, too, which goes on: it is bounded anyway
 	r.stopWorkers(hardStop, &serving)
 	stopWatching()
 	return errors.Join(aside.Wait(), r.watch.close(r.base.Now()))

@@ -90,6 +90,9 @@ func (r *run) reasonsForDistrust(res *result.Result) bool {
 	}
 	r.distrustSamples(invalid)
 	r.distrustFaults(invalid)
+	for _, d := range r.deaths.seen() {
+		invalid("server-died", "%s ended by itself: %v", d.Service, d.Err)
+	}
 	return len(res.Findings) > before
 }
 

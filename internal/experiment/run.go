@@ -60,6 +60,7 @@ type run struct {
 	startedAt    time.Time
 	phases       []phase
 	measured     measured
+	deaths       deaths
 	before       usage         // at the start of the run
 	steal        cpuTimes      // the same, of the machine
 	offeredUntil time.Duration // when the offering ended
@@ -117,8 +118,13 @@ func seedOf(given uint64) uint64 {
 	return uint64(time.Now().UnixNano())
 }
 
+// environmentError marks an error as ErrEnvironment without a word more: its text is one sentence for a person.
+type environmentError struct{ error }
+
+func (e environmentError) Unwrap() []error { return []error{ErrEnvironment, e.error} }
+
 func environment(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", ErrEnvironment, fmt.Errorf(format, args...))
+	return environmentError{fmt.Errorf(format, args...)}
 }
 
 func (r *run) say(format string, args ...any) {

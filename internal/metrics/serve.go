@@ -100,6 +100,15 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return config.Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
 }
 
+// CheckAddr returns why Serve would refuse an address, nil when it would not; "" is the default address.
+func CheckAddr(addr string) error {
+	if addr == "" {
+		return nil
+	}
+	_, _, err := loopback(addr)
+	return err
+}
+
 // loopback splits addr and refuses a host that is not loopback. The name localhost is taken for what it stands for.
 func loopback(addr string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(addr)

@@ -73,7 +73,7 @@ func (db *DB) OutboxState(ctx context.Context, table string, grace time.Duration
 }
 
 // OutboxPending returns how many rows of an outbox are unsent. It reads the index of the unsent rows alone, so its cost
-// is that of the backlog: fit for a look a second.
+// is that of the backlog, and of what was sent since the last vacuum.
 func (db *DB) OutboxPending(ctx context.Context, table string) (int64, error) {
 	var n int64
 	query := `select count(*) from ` + pgx.Identifier{table}.Sanitize() + ` where sent_at is null`

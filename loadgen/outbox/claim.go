@@ -18,6 +18,7 @@ const (
 	sqlNoSync   = `set local synchronous_commit = off`
 	sqlNoSeq    = `set local enable_seqscan = off`
 	sqlNoBitmap = `set local enable_bitmapscan = off`
+	sqlNow      = `select now()`
 	sqlCommit   = `commit`
 	sqlRollback = `rollback`
 )
@@ -30,14 +31,15 @@ const (
  from unnest($1::uuid[], $2::bigint[]) as d(id, rest) where t.id = d.id and t.sent_at is null`
 )
 
-// claim opens a transaction and takes at most len(into) rows that fell due at or after the floor. An empty claim has no
-// transaction left open.
-func claim(ctx context.Context, conn *pgx.Conn, s *Source, floor time.Time, into []row) (n int, err error) {
+// claim opens a transaction and takes at most len(into) rows that fell due at or after from. now is when the transaction
+// began, by the server's clock. An empty claim has no transaction left open.
+func claim(ctx context.Context, conn *pgx.Conn, s *Source, from time.Time, into []row) (n int, now time.Time, err error) {
 	var b pgx.Batch
 	for _, step := range [...]string{sqlBegin, sqlNoSync, sqlNoSeq, sqlNoBitmap} {
 		b.Queue(step)
 	}
-	b.Queue(s.claim, floor, len(into)).Query(func(rows pgx.Rows) error {
+	b.Queue(sqlNow).QueryRow(func(r pgx.Row) error { return r.Scan(&now) })
+	b.Queue(s.claim, from, len(into)).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			if err := s.scan(s, rows, &into[n]); err != nil {
 				return err
@@ -47,12 +49,12 @@ func claim(ctx context.Context, conn *pgx.Conn, s *Source, floor time.Time, into
 		return rows.Err()
 	})
 	if err := conn.SendBatch(ctx, &b).Close(); err != nil {
-		return 0, err
+		return 0, time.Time{}, err
 	}
 	if n == 0 {
 		_, err = conn.Exec(ctx, sqlRollback)
 	}
-	return n, err
+	return n, now, err
 }
 
 // verdicts sorts the rows of a batch by what is to be done with them.

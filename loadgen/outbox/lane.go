@@ -92,14 +92,16 @@ func (l *lane) turn(ctx context.Context, s *session) (n int, err error) {
 
 // claim takes rows from the floor, or from the first.
 func (l *lane) claim(ctx context.Context, conn *pgx.Conn) (n int, err error) {
-	r := l.relay
-	for again := true; again; {
-		from, sweep := r.floor.next(time.Now())
-		if n, err = claim(ctx, conn, &r.cfg.Source, from, l.rows); err != nil {
-			return 0, err
-		}
-		l.claimed = r.cfg.Base.Now()
-		again = r.floor.saw(sweep, l.rows[:n])
+	r, began := l.relay, time.Now()
+	from, sweep := r.floor.claim(began)
+	n, now, err := claim(ctx, conn, &r.cfg.Source, from, l.rows)
+	if err != nil {
+		return 0, err
+	}
+	l.claimed = r.cfg.Base.Now()
+	r.floor.saw(sweep, l.rows[:n], now)
+	if sweep {
+		r.floor.swept(time.Now(), time.Since(began))
 	}
 	if n > 0 {
 		r.cfg.Book.claim(n)

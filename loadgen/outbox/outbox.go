@@ -17,7 +17,7 @@
 // written, tens of milliseconds as a rule, and at most RelayConfig.Hold. Its row locks keep other relays away and end by
 // themselves with its connection, so a dead relay holds up nothing; no lease has to be written, waited for, or renewed.
 // The price: each claimed row is written twice (lock, then mark), and while a claim is open vacuum can remove nothing that
-// died since it began, so dead entries gather at the left edge of the index that claims read.
+// died since it began, so dead entries gather at the left edge of the index that claims read (see floor).
 package outbox
 
 import (

@@ -49,18 +49,23 @@ func (r *Relays) Run(ctx context.Context) error {
 	return nil
 }
 
-// drainPoll is how often a drain looks at the table.
-const drainPoll = 20 * time.Millisecond
+// A drain looks at the table again after drainPoll, or after drainShare times what the look took, when that is longer: counting
+// a long backlog must not slow its relaying down.
+const (
+	drainPoll  = 20 * time.Millisecond
+	drainShare = 20
+)
 
 // Drain waits until no row is unsent but those whose last publish was returned, which may never be routable, and reports
 // whether it came to that before ctx ended. It asks the table, not the relays: a row that they skipped is seen, and a
 // database that does not answer is not drained. Nobody may write rows meanwhile.
 func (r *Relays) Drain(ctx context.Context) bool {
 	for {
+		began := time.Now()
 		if drained, err := r.drained(ctx); err == nil && drained {
 			return true
 		}
-		if !broker.Wait(ctx, drainPoll) {
+		if !broker.Wait(ctx, max(drainPoll, drainShare*time.Since(began))) {
 			return false
 		}
 	}

@@ -311,6 +311,37 @@ func TestManyLanesNeverLockEachOtherOut(t *testing.T) {
 	b.wantState(state{claims: distinct, reservedRows: distinct, available: skus*stock - distinct, reserved: distinct})
 }
 
+// TestTheSameIdsInOppositeOrdersDoNotLockEachOtherOut slows the claims down, so that both batches are in the middle of
+// theirs.
+func TestTheSameIdsInOppositeOrdersDoNotLockEachOtherOut(t *testing.T) {
+	t.Parallel()
+	const size = 6
+	o := inbox.BatchOptions{Size: size, Linger: long, Lanes: 1}
+	one, _ := setupBatch(t, plenty, o)
+	one.exec(`create function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.02); return new; end $$`)
+	one.exec(`create trigger slow before insert on inbox for each row execute function slow()`)
+	two := &bench{T: t, db: one.db, inbox: newBatch(t, one.db.Pool(), o)}
+	up, down := make([]inbox.Claim, size), make([]inbox.Claim, size)
+	for i := range size {
+		up[i], down[size-1-i] = claim(int64(i)), claim(int64(i))
+	}
+	var first []outcome
+	var both sync.WaitGroup
+	both.Go(func() { first = one.together(up...) })
+	second := two.together(down...)
+	both.Wait()
+	counts := make(map[event.Result]int)
+	for _, got := range append(first, second...) {
+		if got.err != nil {
+			t.Error(got.err)
+		}
+		counts[got.result]++
+	}
+	if counts[event.Applied] != size || counts[event.Duplicate] != size {
+		t.Errorf("results are %v, want %d applied and as many duplicates", counts, size)
+	}
+}
+
 func TestBothDeliveriesOfForeignMessagesKeepTheirRows(t *testing.T) {
 	t.Parallel()
 	b, _ := setupBatch(t, plenty, inbox.BatchOptions{Size: 2, Linger: long, Lanes: 1})

@@ -16,7 +16,7 @@ func (b *Batch) dispatch() {
 		b.watch()
 		return
 	}
-	if b.lanes < b.o.Lanes { // else the next lane that is done looks
+	if b.lanes < b.o.Lanes { // else the next lane that is done looks; every call that makes a batch due gets here
 		b.lanes++
 		go b.lane()
 	}
@@ -128,7 +128,6 @@ func (b *Batch) take() *flight {
 	for _, one := range f.calls {
 		one.flight = f
 	}
-	b.dispatch() // what is left may be due as well
 	return f
 }
 

@@ -31,18 +31,22 @@ func (r *run) carryOut(ctx context.Context) error {
 	defer hardStop()
 	watching, stopWatching := context.WithCancel(hard)
 	defer stopWatching()
-	gentle, cancel := r.gentle(ctx)
+	alive, died := context.WithCancel(ctx)
+	defer died()
+	gentle, cancel := r.gentle(alive)
 	defer cancel()
 
 	var serving, aside errgroup.Group
 	serving.Go(func() error { return r.service.Run(hard) })
 	aside.Go(func() error { r.probe.Run(watching); return nil })
 	aside.Go(func() error { r.measured.follow(watching, r); return nil })
-	aside.Go(func() error { r.deaths.follow(watching, r); return nil })
+	aside.Go(func() error { r.deaths.follow(watching, r, died); return nil })
 
 	r.offer(gentle, hard)
-	r.drain(hard)
-	r.interrupted = r.interrupted || ctx.Err() != nil // in the drain, too, which goes on: it is bounded anyway
+	if len(r.deaths.seen()) == 0 { // what a dead server holds does not drain
+		r.drain(hard)
+	}
+	r.interrupted = ctx.Err() != nil // in the drain, too, which goes on: it is bounded anyway
 	r.stopWorkers(hardStop, &serving)
 	stopWatching()
 	return errors.Join(aside.Wait(), r.watch.close(r.base.Now()))
@@ -78,10 +82,7 @@ func (r *run) offer(gentle, hard context.Context) {
 	_ = bounding.Wait()
 	_ = breaking.Wait()
 
-	if gentle.Err() != nil {
-		r.outOfTime = errors.Is(context.Cause(gentle), errOutOfTime)
-		r.interrupted = !r.outOfTime
-	}
+	r.outOfTime = errors.Is(context.Cause(gentle), errOutOfTime)
 	r.phases = append(r.phases, r.loadPhases(loadStart, r.offeredUntil)...)
 }
 
@@ -95,7 +96,7 @@ func (r *run) boundConfirms(ctx context.Context, giveUp context.CancelFunc) {
 	case <-ctx.Done():
 		return
 	}
-	if broker.Wait(ctx, r.o.Profile.Drain.Timeout) {
+	if len(r.deaths.seen()) > 0 || broker.Wait(ctx, r.o.Profile.Drain.Timeout) {
 		giveUp()
 	}
 }

@@ -13,8 +13,9 @@ type deaths struct {
 	list []stack.Death
 }
 
-// follow listens until ctx ends. A server that was given by address is not ours, and Prometheus has no message in it.
-func (d *deaths) follow(ctx context.Context, r *run) {
+// follow listens until ctx ends, and calls died when a server that messages go through is gone: offering more would
+// measure nothing. A server that was given by address is not ours, and Prometheus has no message in it.
+func (d *deaths) follow(ctx context.Context, r *run, died func()) {
 	if r.o.Servers.Control == nil {
 		return
 	}
@@ -26,6 +27,7 @@ func (d *deaths) follow(ctx context.Context, r *run) {
 		d.mu.Lock()
 		d.list = append(d.list, death)
 		d.mu.Unlock()
+		died()
 	}
 }
 

@@ -62,7 +62,7 @@ func (r *run) messages() result.Messages {
 		Delivered: c.Delivered, Redelivered: c.Redelivered, DuplicateDeliveries: c.Duplicates, RetriesScheduled: c.Retried,
 		Applied: a.Applied, Refused: a.Refused, Parked: a.Parked, ParkedByReason: r.signals.parkedBy(),
 		QueuedAtEnd: a.Queued, Expired: a.Expired, Lost: a.Lost, DuplicateEffects: a.DuplicateEffects,
-		MissingEffects: a.MissingEffects, Overlaps: a.Overlaps, RetriesPerMessage: map[string]int64{},
+		MissingEffects: a.MissingEffects, NotAudited: a.NotAudited, Overlaps: a.Overlaps, RetriesPerMessage: map[string]int64{},
 	}
 	for retries, n := range c.RetriesPerMessage {
 		m.RetriesPerMessage[strconv.Itoa(retries)] = n

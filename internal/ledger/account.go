@@ -25,6 +25,7 @@ type Account struct {
 	Overlaps         int64 // ids found in two places, applied and parked for example
 	Foreign          int64 // things found that carry no sequence of this run
 	Unaudited        []string
+	NotAudited       int64 // ids found nowhere while a place could not be read: lost or not, nobody can say
 
 	// Samples names up to ten sequences for each broken guarantee.
 	LostSamples, DuplicateSamples, MissingSamples []int64
@@ -50,7 +51,17 @@ func (l *Ledger) Account(t *Truth) Account {
 		a.outcome(state)
 		a.fate(seq, state, t)
 	}
+	a.doubtAbsences()
 	return a
+}
+
+// doubtAbsences takes back what is concluded from not finding something, where a place could not be read.
+func (a *Account) doubtAbsences() {
+	if len(a.Unaudited) == 0 {
+		return
+	}
+	a.NotAudited, a.Lost, a.MissingEffects = a.Lost, 0, 0
+	a.LostSamples, a.MissingSamples = nil, nil
 }
 
 func (a *Account) outcome(state byte) {
@@ -143,14 +154,14 @@ func (a *Account) HeldByBroker(n int64) {
 // Balance checks that the account adds up; an error is a defect of spillway, and makes a run invalid.
 //
 //	offered   = shed + confirmed + returned + nacked + unknown + unanswered
-//	offered   = applied + refused + parked + queued + expired + lost + never sent
+//	offered   = applied + refused + parked + queued + expired + lost + not audited + never sent
 //	publishes = offered - shed - unanswered + republished, when every unanswered id was never written
 func (a *Account) Balance() error {
 	outcomes := a.Shed + a.Confirmed + a.Returned + a.Nacked + a.Unknown + a.Unanswered
 	if outcomes != a.Offered {
 		return fmt.Errorf("%w: offered %d, but the outcomes add up to %d", ErrUnbalanced, a.Offered, outcomes)
 	}
-	fates := a.Applied + a.Refused + a.Parked + a.Queued + a.Expired + a.Lost + a.NeverSent
+	fates := a.Applied + a.Refused + a.Parked + a.Queued + a.Expired + a.Lost + a.NotAudited + a.NeverSent
 	if fates != a.Offered {
 		return fmt.Errorf("%w: offered %d, but the fates add up to %d", ErrUnbalanced, a.Offered, fates)
 	}

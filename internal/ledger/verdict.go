@@ -35,14 +35,9 @@ func (a *Account) Broken(allowed Allowance) []error {
 			broken = append(broken, fmt.Errorf("%w: %d, allowed %d; x-seq %v", guarantee, found, allowance, samples))
 		}
 	}
-	complete := len(a.Unaudited) == 0
-	if complete {
-		add(a.Lost, allowed.Lost, ErrLost, a.LostSamples)
-	}
+	add(a.Lost, allowed.Lost, ErrLost, a.LostSamples)
 	add(a.DuplicateEffects, allowed.DuplicateEffects, ErrDuplicateEffects, a.DuplicateSamples)
-	if complete {
-		add(a.MissingEffects, allowed.MissingEffects, ErrMissingEffects, a.MissingSamples)
-	}
+	add(a.MissingEffects, allowed.MissingEffects, ErrMissingEffects, a.MissingSamples)
 	return broken
 }
 

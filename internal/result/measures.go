@@ -26,6 +26,7 @@ type Messages struct {
 	QueuedAtEnd         int64            `json:"queued_at_end"` // in the work queue or a tier
 	Expired             int64            `json:"expired"`       // by a TTL of parking
 	Lost                int64            `json:"lost"`          // confirmed, and found nowhere
+	NotAudited          int64            `json:"not_audited"`   // found nowhere while a place could not be read: lost or not
 	DuplicateEffects    int64            `json:"duplicate_effects"`
 	MissingEffects      int64            `json:"missing_effects"`     // claimed in the inbox without an effect
 	Overlaps            int64            `json:"overlaps"`            // found in two places, applied and parked say

@@ -99,6 +99,9 @@ func (r *Result) sentence() string {
 	if len(broken) > 0 {
 		return "of " + whole(m.Offered) + " messages, " + strings.Join(broken, ", ")
 	}
+	if m.NotAudited > 0 {
+		return whole(m.NotAudited) + " of " + whole(m.Offered) + " messages could not be audited"
+	}
 	accounted := "every one of " + whole(m.Offered) + " messages is accounted for"
 	switch missed := r.missed(); {
 	case r.Verdict == Fail && missed > 0:

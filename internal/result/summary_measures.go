@@ -32,6 +32,7 @@ func (s *summary) account() {
 	s.row(1, "still queued at the end", m.QueuedAtEnd, true)
 	s.row(1, "expired in parking", m.Expired, false)
 	s.row(1, "lost", m.Lost, true)
+	s.row(1, "not audited, perhaps lost", m.NotAudited, false)
 	s.row(0, "duplicate effects", m.DuplicateEffects, true)
 	s.row(0, "missing effects", m.MissingEffects, true)
 	s.row(0, "in two places", m.Overlaps, false)

@@ -105,3 +105,26 @@ select gen, i, 0, now(), gen, $2, $3, $4, $5, $6
 		}
 	}
 }
+
+// BenchmarkWriter writes orders with their events as fast as 16 writers can, each order in a transaction of its own.
+func BenchmarkWriter(b *testing.B) {
+	const writers = 16
+	db := postgrestest.NewSized(b, postgres.Settings{}, writers)
+	base := timebase.New()
+	w := outbox.NewWriter(outbox.WriterConfig{
+		Pool: db.Pool(), Base: base, Maker: benchFactory(base, "orders"), Run: run, Writers: writers, ShedAfter: time.Hour, Event: true,
+		Observer: outbox.Nop{}, Done: func(publish.Arrival) {}, GaveUp: func(a publish.Arrival) { b.Errorf("order %d was given up", a.Seq) },
+	})
+	b.ReportAllocs()
+	b.ResetTimer()
+	go func() {
+		defer w.Finish()
+		for seq := range int64(b.N) {
+			w.Offer(publish.Arrival{Seq: seq, Scheduled: base.Now()})
+		}
+	}()
+	if err := w.Run(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}

@@ -28,6 +28,7 @@ type runFlags struct {
 	metrics string
 	maxTime time.Duration
 	quiet   bool
+	cpu     string // where a CPU profile of the run goes
 }
 
 // shortcuts are the flags that stand for a key of the profile; the letters are those that users of RabbitMQ's own tools
@@ -73,6 +74,7 @@ Exit codes: 0 pass, 2 usage or profile, 3 threshold missed, 4 guarantee broken, 
 	flags.BoolVar(&f.keep, "keep", false, "leave the run's virtual host and schema on the servers")
 	flags.StringVar(&f.metrics, "metrics-addr", "", "where /metrics is served (default 127.0.0.1:9464, the next free port when taken)")
 	flags.DurationVar(&f.maxTime, "max-time", 0, "end the offering after this time; a run cut short is invalid")
+	flags.StringVar(&f.cpu, "cpuprofile", "", "write a CPU profile of this process to a file, for go tool pprof")
 	flags.BoolVar(&f.quiet, "quiet", false, "no progress, only the summary")
 	f.servers.register(flags, a.getenv)
 	return cmd
@@ -105,6 +107,11 @@ func (a *app) run(cmd *cobra.Command, arg string, f *runFlags) error {
 	if err != nil {
 		return runError(cmd.Context(), err)
 	}
+	stopProfile, err := profileCPU(f.cpu)
+	if err != nil {
+		return errors.Join(err, stop())
+	}
+	defer stopProfile()
 	res, err := experiment.Run(cmd.Context(), experiment.Options{
 		Profile: p, Servers: servers, RunID: id, Dir: out, Labels: f.labels, Version: version, Revision: revision(),
 		Keep: f.keep, AllowHosts: f.servers.allowHosts, MetricsAddr: f.metrics, MaxTime: f.maxTime,

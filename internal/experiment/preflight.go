@@ -9,6 +9,7 @@ import (
 	"spillway/internal/postgres"
 	"spillway/internal/profile"
 	"spillway/internal/topology"
+	"spillway/workers/inbox"
 )
 
 // schemaPrefix starts the name of every schema of a run, so that leftovers are found.
@@ -19,7 +20,11 @@ const connsBesideHandlers = 3
 
 // DatabaseConnections returns how many connections to the database a run of the profile opens at most.
 func DatabaseConnections(p *profile.Profile) int {
-	return p.Workers.Count*p.Workers.Concurrency + connsBesideHandlers
+	working := p.Workers.Count * p.Workers.Concurrency
+	if p.Inbox.Strategy == inbox.StrategyBatch { // handlers wait for a lane, and only lanes work on the database
+		working = p.Inbox.Batch.Lanes
+	}
+	return working + connsBesideHandlers
 }
 
 // preflight finds everything that would keep the run from its load, before anything is made on a server.

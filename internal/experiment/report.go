@@ -153,8 +153,17 @@ func (r *run) signalSummary() result.Signals {
 		BlockedSeconds: result.Seconds(r.signals.blockedFor(now)), Reconnects: r.signals.reconnects.Load(),
 		ConsumerCancels: r.signals.cancels.Load(), BreakerOpens: r.signals.breakerOpens.Load(),
 		BreakerOpenSeconds: result.Seconds(r.signals.breakerOpenFor(now)), PoolWaitSeconds: result.Seconds(r.db.PoolWait()),
-		CatchUp: result.CatchUp{Policy: "bounded", Late: r.generator.Late()},
+		CatchUp: r.catchUp(),
 	}
+}
+
+func (r *run) catchUp() result.CatchUp {
+	out := result.CatchUp{Policy: r.o.Profile.Load.CatchUp}
+	for _, c := range r.catchUps {
+		out.Late += c.Late()
+		out.Bursts += c.Bursts()
+	}
+	return out
 }
 
 func (r *run) process() result.Process {

@@ -19,7 +19,9 @@ import (
 	"spillway/internal/timebase"
 	"spillway/internal/topology"
 	"spillway/loadgen"
+	"spillway/loadgen/publish"
 	"spillway/workers"
+	"spillway/workers/inbox"
 )
 
 // run is one experiment under way. Its fields are filled from top to bottom as the protocol goes on, by one goroutine;
@@ -51,6 +53,8 @@ type run struct {
 	server    *metrics.Server
 	failing   *workers.Failing
 	generator *loadgen.Generator
+	catchUps  []*publish.CatchUp // one per sink
+	box       inbox.Inbox
 	service   *workers.Service
 	probe     *probe.Probe
 	timeline  *fault.Timeline

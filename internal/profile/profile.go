@@ -34,14 +34,57 @@ type Load struct {
 	Duration      time.Duration `yaml:"duration"`       // measured part, above 0; required
 	Warmup        time.Duration `yaml:"warmup"`         // before it, at the same rate, apart in rates and latencies, inside the account; default 0
 	Arrivals      string        `yaml:"arrivals"`       // "constant" (default) or "poisson"
+	Shape         []ShapePart   `yaml:"shape"`          // how the rate moves over the measured part, one part after the other; default flat
+	CatchUp       string        `yaml:"catch_up"`       // what becomes of late arrivals: "bounded" (default), "shed" or "burst"
 	Publishers    int           `yaml:"publishers"`     // connections, 1 (default) to 64; the rate is shared evenly
 	ConfirmWindow int           `yaml:"confirm_window"` // unconfirmed messages per publisher, 1 to 1000; default 256
 	ShedAfter     time.Duration `yaml:"shed_after"`     // an arrival is shed when the window has been full for this long; default 30s
 	Size          int           `yaml:"size"`           // body bytes, envelope.MinSize (480) to 1 MiB; default 512
-	SKUs          int           `yaml:"skus"`           // distinct SKUs, drawn uniformly; default 1000
+	Sizes         Sizes         `yaml:"sizes"`          // distribution of the body sizes; default fixed, at size
+	SKUs          int           `yaml:"skus"`           // distinct SKUs; default 1000
+	SKUDraw       SKUDraw       `yaml:"sku_draw"`       // how often each is drawn; default uniformly
 	CountMin      int           `yaml:"count_min"`      // units per order, drawn uniformly from count_min to count_max; default 1
 	CountMax      int           `yaml:"count_max"`      // default 5, or count_min when higher
 	Bad           []Bad         `yaml:"bad"`            // messages spoilt on purpose
+}
+
+// ShapePart is one part of the load's shape. Levels are relative to load.rate and lengths to load.duration, so that -r and
+// -z scale the whole.
+type ShapePart struct {
+	Kind      string    `yaml:"kind"`      // "flat", "ramp", "steps", "spike" or "sine"
+	Share     float64   `yaml:"share"`     // of the measured part, relative to the other parts' shares; default 1
+	Level     float64   `yaml:"level"`     // of flat, spike (its base) and sine (its mean); default 1
+	From      float64   `yaml:"from"`      // of ramp; default 0
+	To        float64   `yaml:"to"`        // of ramp; default 1
+	Levels    []float64 `yaml:"levels"`    // of steps, of equal length
+	Peak      float64   `yaml:"peak"`      // of spike; default 2
+	At        float64   `yaml:"at"`        // of spike: where it begins, as a share of the part; default 0.4
+	Width     float64   `yaml:"width"`     // of spike, as a share of the part; default 0.2
+	Amplitude float64   `yaml:"amplitude"` // of sine, at most level; default 0.5
+	Cycles    float64   `yaml:"cycles"`    // of sine: periods in the part; default 1
+}
+
+// Sizes is the distribution of the body sizes.
+type Sizes struct {
+	Distribution string       `yaml:"distribution"` // "fixed" (default: load.size), "uniform", "lognormal" or "list"
+	Min          int          `yaml:"min"`          // bytes; of uniform, and the clip of lognormal; default 480
+	Max          int          `yaml:"max"`          // bytes; default 65536
+	Median       float64      `yaml:"median"`       // bytes; of lognormal; default 1024
+	Sigma        float64      `yaml:"sigma"`        // of lognormal: standard deviation of the logarithm; default 0.5
+	List         []SizeWeight `yaml:"list"`         // of list
+}
+
+// SizeWeight is one size of a list.
+type SizeWeight struct {
+	Bytes  int     `yaml:"bytes"`
+	Weight float64 `yaml:"weight"` // relative to the others
+}
+
+// SKUDraw says how often each SKU is drawn.
+type SKUDraw struct {
+	Distribution string  `yaml:"distribution"` // "uniform" (default) or "zipf"
+	Exponent     float64 `yaml:"exponent"`     // of zipf; default 1
+	HotShare     float64 `yaml:"hot_share"`    // share of the orders that ask for one hot SKU besides; default 0
 }
 
 // Bad makes a share of the messages bad in one way.
@@ -101,8 +144,17 @@ type Breaker struct {
 
 // Inbox is the idempotent inbox.
 type Inbox struct {
-	Strategy     string `yaml:"strategy"`      // "transaction" (default) or "statement"
+	Strategy     string `yaml:"strategy"`      // "transaction" (default), "statement" or "batch"
+	Batch        Batch  `yaml:"batch"`         // of batch
 	InitialStock int64  `yaml:"initial_stock"` // units of each SKU at the start; default 1000000000
+}
+
+// Batch says how the inbox gathers deliveries into one commit. Handlers wait for their batch, so it is only as large as the
+// number of handlers (workers.count x workers.concurrency) lets it be.
+type Batch struct {
+	Size   int           `yaml:"size"`   // messages in one commit, at most; default 256
+	Linger time.Duration `yaml:"linger"` // a batch waits this long to fill; default 1ms
+	Lanes  int           `yaml:"lanes"`  // batches under way at once, each on a connection of its own; default 2
 }
 
 // Retry is the budget of a message.

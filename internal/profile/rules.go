@@ -20,6 +20,8 @@ type rule struct {
 func rules() []rule {
 	return []rule{
 		{[]string{"load.rate", "load.duration", "load.warmup"}, offersMessages},
+		{[]string{"load.shape"}, shapeFits},
+		{[]string{"load.sizes"}, sizesFit},
 		{[]string{"load.bad"}, badSharesFit},
 		{[]string{"workers.fail"}, failSharesFit},
 		{[]string{"workers.service"}, serviceFits},

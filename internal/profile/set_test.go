@@ -73,7 +73,7 @@ func TestProblemsOfSettingsNameTheSetting(t *testing.T) {
 		{"no value", Set{Path: "load.rate", Value: ""}, `--set load.rate=: load.rate: is empty; want a number`},
 		{"a value that is no YAML", Set{Path: "topology.tiers", Value: "[1s"}, `--set topology.tiers=[1s: topology.tiers: is not valid YAML: sequence end token ']' not found`},
 		{"a value that is no text", Set{Path: "labels.a", Value: "\xff", Words: "--label"}, `--label: is not valid UTF-8`},
-		{"an empty path part", Set{Path: "load.", Value: "1"}, `--set load.=1: load.: unknown key; the keys of load are rate, duration, warmup, arrivals, publishers, confirm_window, shed_after, size, skus, count_min, count_max, bad`},
+		{"an empty path part", Set{Path: "load.", Value: "1"}, `--set load.=1: load.: unknown key; the keys of load are rate, duration, warmup, arrivals, shape, catch_up, publishers, confirm_window, shed_after, size, sizes, skus, sku_draw, count_min, count_max, bad`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

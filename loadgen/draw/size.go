@@ -40,6 +40,12 @@ type Weight struct {
 // FixedSize returns one size for all messages, in bytes, 0 to MaxBytes. Errors wrap ErrBadSize.
 func FixedSize(bytes int) (Size, error) { return UniformSize(bytes, bytes) }
 
+// Fixed is FixedSize for a size that is known to be good; one outside the bounds is moved to the nearer one.
+func Fixed(bytes int) Size {
+	bytes = min(max(bytes, 1), MaxBytes)
+	return Size{min: bytes, max: bytes}
+}
+
 // UniformSize returns sizes from least to most, in bytes, both drawn and all equally often.
 //
 //	P(b) = 1 / (most - least + 1)

@@ -11,6 +11,7 @@ import (
 	"spillway/internal/postgres"
 	"spillway/internal/postgres/postgrestest"
 	"spillway/internal/timebase"
+	"spillway/loadgen/draw"
 	"spillway/loadgen/outbox"
 	"spillway/loadgen/publish"
 )
@@ -20,7 +21,7 @@ const benchWindow = 256
 
 func benchFactory(base *timebase.Base, exchange string) *publish.Factory {
 	return &publish.Factory{
-		Base: base, Run: run, Seed: 1, Exchange: exchange, Size: 512, CountMin: 1, CountMax: 3, SKUs: []string{postgres.SKU(0)},
+		Base: base, Run: run, Seed: 1, Exchange: exchange, Size: draw.Fixed(512), CountMin: 1, CountMax: 3, SKUs: []string{postgres.SKU(0)},
 	}
 }
 
@@ -32,7 +33,7 @@ func BenchmarkDirect(b *testing.B) {
 	b.ResetTimer()
 	p := publish.New(publish.Config{
 		Name: "bench", Driver: rabbit.Driver, Base: base, Factory: benchFactory(base, rabbit.Plan.Orders), Window: benchWindow,
-		ShedAfter: time.Hour, Rate: 1e9, Observer: event.NopLoad{}, Links: event.NopLinks{},
+		ShedAfter: time.Hour, CatchUp: publish.NewCatchUp(publish.Burst, nil), Observer: event.NopLoad{}, Links: event.NopLinks{},
 	})
 	go func() {
 		for seq := range int64(b.N) {

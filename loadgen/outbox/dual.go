@@ -22,7 +22,7 @@ type DualConfig struct {
 	Instance  int
 	Writers   int
 	ShedAfter time.Duration
-	Pace      Pace // of DBFirst; in PublishFirst the publisher's own bound comes first and is enough
+	CatchUp   *publish.CatchUp // of DBFirst; in PublishFirst the publisher's own bound comes first and is enough
 	Load      event.LoadObserver
 	Observer  WriteObserver
 	// Publisher makes the half that publishes, with the observer given to it in place of its own.
@@ -60,15 +60,15 @@ func (c *dualCounters) read() DualCounts {
 // NewDBFirst returns the dual write that commits first; Run must be called for anything to be written.
 func NewDBFirst(cfg DualConfig) *DBFirst {
 	d := &DBFirst{cfg: cfg, toPublish: make(backlog, maxBacklog)}
-	d.writer = newDualWriter(cfg, cfg.Pace, d.written, func(a publish.Arrival) { cfg.Load.Shed(a.Seq, cfg.Base.Now()) })
+	d.writer = newDualWriter(cfg, cfg.CatchUp, d.written, func(a publish.Arrival) { cfg.Load.Shed(a.Seq, cfg.Base.Now()) })
 	d.publisher = cfg.Publisher(unpublished{unarrived{cfg.Load}, &d.counts.gaveUp})
 	return d
 }
 
-func newDualWriter(cfg DualConfig, pace Pace, done, gaveUp func(publish.Arrival)) *Writer {
+func newDualWriter(cfg DualConfig, catchUp *publish.CatchUp, done, gaveUp func(publish.Arrival)) *Writer {
 	return NewWriter(WriterConfig{
 		Pool: cfg.Pool, Base: cfg.Base, Maker: cfg.Maker, Run: cfg.Run, Instance: cfg.Instance, Writers: cfg.Writers,
-		ShedAfter: cfg.ShedAfter, Pace: pace, Observer: cfg.Observer, Done: done, GaveUp: gaveUp,
+		ShedAfter: cfg.ShedAfter, CatchUp: catchUp, Observer: cfg.Observer, Done: done, GaveUp: gaveUp,
 	})
 }
 
@@ -111,16 +111,6 @@ func (d *DBFirst) Run(ctx context.Context) error {
 		return nil
 	})
 	return group.Wait()
-}
-
-// Late returns how many arrivals were written late under the bound of the catch-up.
-func (d *DBFirst) Late() int64 { return lateOf(d.cfg.Pace) }
-
-func lateOf(p Pace) int64 {
-	if p == nil {
-		return 0
-	}
-	return p.Late()
 }
 
 // Counts returns what was written and lost so far.

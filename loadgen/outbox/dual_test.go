@@ -14,7 +14,7 @@ func (s *stage) dualConfig(kill func(int64) bool) outbox.DualConfig {
 		Kill: kill,
 		Publisher: func(o event.LoadObserver) *publish.Publisher {
 			return publish.New(publish.Config{
-				Name: "dual", Driver: s.broker.Driver, Base: s.base, Factory: s.factory, Window: 100, ShedAfter: patience, Rate: 1e6,
+				Name: "dual", Driver: s.broker.Driver, Base: s.base, Factory: s.factory, Window: 100, ShedAfter: patience,
 				Observer: o, Links: event.NopLinks{},
 			})
 		},

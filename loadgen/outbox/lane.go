@@ -145,11 +145,12 @@ func (l *lane) batch(ctx context.Context, s *session, conn *pgxpool.Conn, rows [
 	return nil
 }
 
-// die cuts the connections, as the end of a process would, and waits until the driver has let go of the rows.
+// die cuts the connections, as the end of a process would. The broker's goes first: the rows are free for other relays as
+// soon as the database's is gone, and until the driver has let go of them they count as in flight here.
 func (l *lane) die(s *session, conn *pgxpool.Conn) error {
-	_ = conn.Hijack().PgConn().Conn().Close() // the pool forgets it, the server hears no farewell
 	s.epoch.Abort()
 	l.open.Wait()
+	_ = conn.Hijack().PgConn().Conn().Close() // the pool forgets it, the server hears no farewell
 	return ErrKilled
 }
 

@@ -21,7 +21,6 @@
 package outbox
 
 import (
-	"context"
 	"time"
 
 	"spillway/internal/broker"
@@ -34,14 +33,6 @@ type Maker interface {
 	Make(m *broker.Message, body []byte, seq int64, scheduled, sent time.Duration) []byte
 	BadKind(seq int64) string
 	Order(seq int64) (sku string, count int)
-}
-
-// Pace bounds the catch-up of late arrivals. It is safe for concurrent use.
-type Pace interface {
-	// Wait delays an arrival that is late by lag as long as the bound asks. It reports false when ctx ended.
-	Wait(ctx context.Context, lag time.Duration) bool
-	// Late returns how many arrivals were late.
-	Late() int64
 }
 
 // maxBacklog bounds the arrivals that wait for a writer, 24 bytes each; more is shed at once. It is as long as that of

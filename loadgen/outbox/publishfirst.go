@@ -55,9 +55,6 @@ func (d *PublishFirst) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Late returns how many arrivals were sent late under the bound of the catch-up.
-func (d *PublishFirst) Late() int64 { return d.publisher.Late() }
-
 // Counts returns what was written and lost so far.
 func (d *PublishFirst) Counts() DualCounts { return d.counts.read() }
 

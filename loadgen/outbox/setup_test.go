@@ -15,6 +15,7 @@ import (
 	"spillway/internal/postgres/postgrestest"
 	"spillway/internal/timebase"
 	"spillway/internal/topology"
+	"spillway/loadgen/draw"
 	"spillway/loadgen/outbox"
 	"spillway/loadgen/publish"
 )
@@ -49,7 +50,7 @@ func newStageOn(t *testing.T, change func(*topology.Settings)) *stage {
 		base: timebase.New(), book: outbox.NewBook(), seen: newSeen(),
 	}
 	s.factory = &publish.Factory{
-		Base: s.base, Run: run, Seed: 1, Exchange: s.broker.Plan.Orders, Size: 512, CountMin: 1, CountMax: 3,
+		Base: s.base, Run: run, Seed: 1, Exchange: s.broker.Plan.Orders, Size: draw.Fixed(512), CountMin: 1, CountMax: 3,
 		SKUs: []string{postgres.SKU(0), postgres.SKU(1), postgres.SKU(2)},
 	}
 	return s

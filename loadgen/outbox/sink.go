@@ -34,7 +34,7 @@ type Config struct {
 	Hold        time.Duration
 	ShedAfter   time.Duration // an arrival that could not be written for this long is shed
 	MeasureFrom time.Duration // offset at which warm-up ends
-	Pace        Pace
+	CatchUp     *publish.CatchUp
 	Load        event.LoadObserver
 	Links       event.LinkObserver
 	Observer    interface {
@@ -66,7 +66,7 @@ func New(cfg Config) *Sink {
 	}
 	s.writer = NewWriter(WriterConfig{
 		Pool: cfg.Pool, Base: cfg.Base, Maker: cfg.Maker, Run: cfg.Run, Instance: cfg.Instance, Writers: cfg.Writers,
-		ShedAfter: cfg.ShedAfter, Pace: cfg.Pace, Event: true, Observer: cfg.Observer,
+		ShedAfter: cfg.ShedAfter, CatchUp: cfg.CatchUp, Event: true, Observer: cfg.Observer,
 		Done:   func(publish.Arrival) { s.notifier.Hint() },
 		GaveUp: func(a publish.Arrival) { cfg.Load.Shed(a.Seq, cfg.Base.Now()) },
 	})
@@ -106,14 +106,6 @@ func (s *Sink) Run(ctx context.Context) error {
 		return err
 	})
 	return group.Wait()
-}
-
-// Late returns how many arrivals were written late under the bound of the catch-up.
-func (s *Sink) Late() int64 {
-	if s.cfg.Pace == nil {
-		return 0
-	}
-	return s.cfg.Pace.Late()
 }
 
 // Counts returns what the relays did so far.

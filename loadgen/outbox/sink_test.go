@@ -19,7 +19,6 @@ type sink interface {
 	Offer(publish.Arrival)
 	Finish()
 	Run(context.Context) error
-	Late() int64
 }
 
 var _ = []sink{(*publish.Publisher)(nil), (*outbox.Sink)(nil), (*outbox.DBFirst)(nil), (*outbox.PublishFirst)(nil)}
@@ -157,21 +156,15 @@ func TestAHardStopShedsWhatIsNotWrittenAndLeavesTheRestInTheTable(t *testing.T) 
 	}
 }
 
-func TestLateArrivalsKeepToThePace(t *testing.T) {
+func TestLateArrivalsKeepToTheBoundOfTheCatchUp(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	cfg := s.sinkConfig()
-	pace := &pace{}
-	cfg.Pace = pace
+	asked := atomic.Int64{}
+	cfg.CatchUp = publish.NewCatchUp(publish.Bounded, func(time.Duration) float64 { asked.Add(1); return 1e6 })
 	k := outbox.New(cfg)
 	s.offer(k, 50)
-	if pace.asked.Load() != 50 || k.Late() != 50 || s.unsent() != 0 {
-		t.Errorf("the pace was asked %d times, %d late, %d unsent", pace.asked.Load(), k.Late(), s.unsent())
+	if asked.Load() != 50 || s.unsent() != 0 {
+		t.Errorf("the catch-up was asked %d times, %d unsent", asked.Load(), s.unsent())
 	}
 }
-
-// pace counts what it is asked.
-type pace struct{ asked atomic.Int64 }
-
-func (p *pace) Wait(context.Context, time.Duration) bool { p.asked.Add(1); return true }
-func (p *pace) Late() int64                              { return p.asked.Load() }

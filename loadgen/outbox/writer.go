@@ -41,10 +41,10 @@ type WriterConfig struct {
 	Maker     Maker
 	Run       string
 	Instance  int
-	Writers   int           // transactions at once
-	ShedAfter time.Duration // an arrival that could not be written for this long is given up
-	Pace      Pace          // nil does not bound the catch-up
-	Event     bool          // write the event with the order; without, the order alone
+	Writers   int              // transactions at once
+	ShedAfter time.Duration    // an arrival that could not be written for this long is given up
+	CatchUp   *publish.CatchUp // nil sends late arrivals at once
+	Event     bool             // write the event with the order; without, the order alone
 	Observer  WriteObserver
 	// Done hears of each order that is committed. It must not block, and is called from many goroutines.
 	Done func(publish.Arrival)
@@ -101,7 +101,7 @@ func (w *Writer) dispatch(ctx context.Context, free chan<- publish.Arrival) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for a := range w.backlog {
-		if ctx.Err() != nil || (w.cfg.Pace != nil && !w.cfg.Pace.Wait(ctx, w.cfg.Base.Now()-a.Scheduled)) {
+		if ctx.Err() != nil || !w.cfg.CatchUp.Wait(ctx, a.Scheduled, w.cfg.Base.Now()-a.Scheduled) {
 			w.cfg.GaveUp(a)
 			continue
 		}

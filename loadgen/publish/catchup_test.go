@@ -7,17 +7,21 @@ import (
 	"time"
 )
 
+func newCatchUp(perSecond float64) *CatchUp {
+	return NewCatchUp(Bounded, func(time.Duration) float64 { return perSecond })
+}
+
 func TestArrivalsOnTimePassAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, began := newCatchUp(1000), time.Now()
 		for range 5000 {
-			if !c.wait(t.Context(), lateAfter-1) {
+			if !c.Wait(t.Context(), 0, LateAfter-1) {
 				t.Fatal("an arrival on time was refused")
 			}
 		}
-		if took := time.Since(began); took != 0 || c.late.Load() != 0 {
-			t.Errorf("5000 arrivals on time waited %v, %d counted as late", took, c.late.Load())
+		if took := time.Since(began); took != 0 || c.Late() != 0 {
+			t.Errorf("5000 arrivals on time waited %v, %d counted as late", took, c.Late())
 		}
 	})
 }
@@ -35,14 +39,14 @@ func TestAfterAPauseTheRateStaysUnderTheBound(t *testing.T) {
 			if wait := time.Until(due); wait > 0 {
 				time.Sleep(wait)
 			}
-			if !c.wait(t.Context(), time.Since(due)) {
+			if !c.Wait(t.Context(), 0, time.Since(due)) {
 				t.Fatal("refused")
 			}
 			sent++
 			if allowed := int(time.Since(resumed).Seconds()*rate*CatchUpBound) + 11; sent > allowed { // a burst of 10 ms and the first
 				t.Fatalf("%d sent within %v of the pause's end, want at most %d", sent, time.Since(resumed), allowed)
 			}
-			if time.Since(due) < lateAfter {
+			if time.Since(due) < LateAfter {
 				break
 			}
 		}
@@ -50,7 +54,7 @@ func TestAfterAPauseTheRateStaysUnderTheBound(t *testing.T) {
 		if took := time.Since(resumed); took < 7*time.Second || took > 8*time.Second {
 			t.Errorf("caught up after %v, want nearly 8s", took)
 		}
-		if late := c.late.Load(); late < 9000 || late > 10_000 {
+		if late := c.Late(); late < 9000 || late > 10_000 {
 			t.Errorf("%d were late, want nearly 10000", late)
 		}
 	})
@@ -62,8 +66,8 @@ func TestLateAndPunctualArrivalsShareTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, began := newCatchUp(100), time.Now()
 		for range 500 {
-			c.wait(t.Context(), 0)
-			c.wait(t.Context(), time.Second)
+			c.Wait(t.Context(), 0, 0)
+			c.Wait(t.Context(), 0, time.Second)
 		}
 		if took := time.Since(began); took < 7900*time.Millisecond {
 			t.Errorf("1000 arrivals went out within %v, want at most 125 a second", took)
@@ -74,14 +78,14 @@ func TestLateAndPunctualArrivalsShareTheBound(t *testing.T) {
 func TestASlowRateStillLetsOneThrough(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, began := newCatchUp(0.5), time.Now()
+		c, began := newCatchUp(2), time.Now()
 		for range 3 {
-			if !c.wait(t.Context(), time.Minute) {
+			if !c.Wait(t.Context(), 0, time.Minute) {
 				t.Fatal("refused")
 			}
 		}
-		if took := time.Since(began); took != 3200*time.Millisecond {
-			t.Errorf("three late arrivals at one in two seconds took %v, want 3.2s", took)
+		if took := time.Since(began); took != 800*time.Millisecond {
+			t.Errorf("three late arrivals at two a second took %v, want 800ms", took)
 		}
 	})
 }
@@ -89,15 +93,15 @@ func TestASlowRateStillLetsOneThrough(t *testing.T) {
 func TestTheHardStopEndsTheWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newCatchUp(0.001)
+		c := newCatchUp(1)
 		ctx, cancel := context.WithCancel(t.Context())
-		c.wait(ctx, time.Minute)
+		c.Wait(ctx, 0, time.Minute)
 		go func() {
-			time.Sleep(time.Second)
+			time.Sleep(500 * time.Millisecond)
 			cancel()
 		}()
 		began := time.Now()
-		if c.wait(ctx, time.Minute) || time.Since(began) != time.Second {
+		if c.Wait(ctx, 0, time.Minute) || time.Since(began) != 500*time.Millisecond {
 			t.Errorf("the wait ended after %v", time.Since(began))
 		}
 	})

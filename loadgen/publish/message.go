@@ -9,6 +9,7 @@ import (
 	"spillway/internal/broker"
 	"spillway/internal/envelope"
 	"spillway/internal/timebase"
+	"spillway/loadgen/draw"
 )
 
 // Ways in which a message can be bad on purpose.
@@ -33,8 +34,9 @@ type Factory struct {
 	Instance int
 	Seed     uint64
 	Exchange string
-	Size     int // body bytes
+	Size     draw.Size // body bytes
 	SKUs     []string
+	Keys     draw.Keys // over SKUs
 	CountMin int
 	CountMax int
 	Bad      []Bad
@@ -51,11 +53,12 @@ type draws struct {
 }
 
 func (f *Factory) draw(seq int64) draws {
-	r := rand.New(rand.NewPCG(f.Seed, uint64(seq)))
+	var source rand.PCG // on the stack: this is the hot path
+	source.Seed(f.Seed, uint64(seq))
 	return draws{
-		sku:   f.SKUs[r.IntN(len(f.SKUs))],
-		count: f.CountMin + r.IntN(f.CountMax-f.CountMin+1),
-		bad:   pickBad(f.Bad, r.Float64()),
+		sku:   f.SKUs[f.Keys.Index(f.Seed, seq)],
+		count: f.CountMin + int(source.Uint64()%uint64(f.CountMax-f.CountMin+1)), // the bias of a range below 2^20 cannot be seen
+		bad:   pickBad(f.Bad, float64(source.Uint64()>>11)/(1<<53)),
 	}
 }
 
@@ -83,7 +86,7 @@ func (f *Factory) Make(m *broker.Message, body []byte, seq int64, scheduled, sen
 	due := f.Base.Wall(scheduled)
 	id := envelope.Identity{Run: f.Run, Instance: f.Instance, Seq: seq}.MessageID(due)
 	order := f.order(id, seq, due, d)
-	body = f.body(order, body, d.bad)
+	body = f.body(order, body, f.Size.Bytes(f.Seed, seq), d.bad)
 	*m = broker.Message{
 		Exchange: f.Exchange, RoutingKey: envelope.TypeOrderCreated, MessageID: id, CorrelationID: order.CorrelationID,
 		Type: envelope.TypeOrderCreated, ContentType: "application/json", Timestamp: due, Body: body,
@@ -109,14 +112,14 @@ func (f *Factory) order(id string, seq int64, due time.Time, d draws) *envelope.
 }
 
 // body writes the JSON, spoilt as asked.
-func (f *Factory) body(o *envelope.Order, scratch []byte, bad string) []byte {
+func (f *Factory) body(o *envelope.Order, scratch []byte, size int, bad string) []byte {
 	switch bad {
 	case MissingField:
 		o.Data.SKU = ""
 	case UnknownSchema:
 		o.SchemaVersion = envelope.SchemaVersion + 98
 	}
-	scratch = o.AppendJSON(scratch[:0], f.Size)
+	scratch = o.AppendJSON(scratch[:0], size)
 	if bad == BadJSON {
 		scratch[0] = '['
 	}

@@ -10,6 +10,7 @@ import (
 	"spillway/internal/broker"
 	"spillway/internal/envelope"
 	"spillway/internal/timebase"
+	"spillway/loadgen/draw"
 	"spillway/loadgen/publish"
 )
 
@@ -17,7 +18,7 @@ var base = timebase.At(time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.UTC))
 
 func factory() *publish.Factory {
 	return &publish.Factory{
-		Base: base, Run: "run", Instance: 2, Seed: 7, Exchange: "orders", Size: 600, SKUs: []string{"a", "b", "c"}, CountMin: 2, CountMax: 5,
+		Base: base, Run: "run", Instance: 2, Seed: 7, Exchange: "orders", Size: draw.Fixed(600), SKUs: []string{"a", "b", "c"}, CountMin: 2, CountMax: 5,
 	}
 }
 

@@ -25,7 +25,7 @@ type Config struct {
 	Factory   *Factory
 	Window    int           // slots: unsettled publishes, 1 to 1000
 	ShedAfter time.Duration // an arrival that waited this long for a slot is shed
-	Rate      float64       // of this publisher, messages per second: bounds the catch-up of late arrivals
+	CatchUp   *CatchUp      // what becomes of late arrivals
 	Observer  event.LoadObserver
 	Links     event.LinkObserver
 }
@@ -45,7 +45,6 @@ type Publisher struct {
 	free     chan int // indices of free slots
 	backlog  chan Arrival
 	again    *requeue
-	pace     *catchUp
 
 	message broker.Message // scratch of the publishing goroutine
 	body    []byte
@@ -71,7 +70,7 @@ const maxBacklog = 1 << 18
 func New(cfg Config) *Publisher {
 	p := &Publisher{
 		cfg: cfg, slots: make([]slot, cfg.Window), free: make(chan int, cfg.Window), backlog: make(chan Arrival, maxBacklog),
-		again: newRequeue(), pace: newCatchUp(cfg.Rate), drained: make(chan struct{}),
+		again: newRequeue(), drained: make(chan struct{}),
 	}
 	for i := range cfg.Window {
 		p.free <- i
@@ -162,7 +161,7 @@ func sleep(wait time.Duration) time.Duration {
 
 // take sends one new arrival when a slot is free, or sheds it.
 func (p *Publisher) take(ctx context.Context, a Arrival) {
-	if !p.pace.wait(ctx, p.cfg.Base.Now()-a.Scheduled) {
+	if !p.cfg.CatchUp.Wait(ctx, a.Scheduled, p.cfg.Base.Now()-a.Scheduled) {
 		p.shed(a)
 		return
 	}
@@ -251,9 +250,6 @@ func (p *Publisher) abandon(fresh <-chan Arrival) {
 		p.shed(a)
 	}
 }
-
-// Late returns how many arrivals were sent late, under the bound of the catch-up.
-func (p *Publisher) Late() int64 { return p.pace.late.Load() }
 
 func (p *Publisher) begin() {
 	p.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"spillway/internal/broker/rabbit/rabbittest"
 	"spillway/internal/event"
 	"spillway/internal/topology"
+	"spillway/loadgen/draw"
 	"spillway/loadgen/publish"
 )
 
@@ -187,7 +188,7 @@ func TestAHardStopIsBoundedWhileTheSocketIsBlocked(t *testing.T) {
 	b := rabbittest.New(t, nil)
 	proxy := b.Proxy(t)
 	x := start(t, b, func(c *publish.Config) { c.Driver, c.Window = proxy.Driver, 1000 })
-	x.factory.Size = 256 << 10
+	x.factory.Size = draw.Fixed(256 << 10)
 	x.offer(0, 1)
 	rabbittest.Eventually(t, "the publisher is connected", func() bool { return x.book.count(broker.Confirmed) == 1 })
 	proxy.Stall(true)
@@ -232,7 +233,8 @@ func TestAHardStopWithoutABrokerIsBounded(t *testing.T) {
 
 func TestLateArrivalsAreCountedAndPaced(t *testing.T) {
 	t.Parallel()
-	x := start(t, rabbittest.New(t, nil), func(c *publish.Config) { c.Rate = 200 })
+	catchUp := publish.NewCatchUp(publish.Bounded, func(time.Duration) float64 { return 200 })
+	x := start(t, rabbittest.New(t, nil), func(c *publish.Config) { c.CatchUp = catchUp })
 	const n = 100
 	began := time.Now()
 	for seq := range int64(n) { // all due a second ago
@@ -242,8 +244,8 @@ func TestLateArrivalsAreCountedAndPaced(t *testing.T) {
 	if took := time.Since(began); took < 390*time.Millisecond {
 		t.Errorf("%d late arrivals went out within %v, at more than 1.25 x 200/s", n, took)
 	}
-	if x.Late() != n {
-		t.Errorf("%d counted as late, want %d", x.Late(), n)
+	if catchUp.Late() != n {
+		t.Errorf("%d counted as late, want %d", catchUp.Late(), n)
 	}
 	x.book.balance(t, n, true)
 }

@@ -12,6 +12,7 @@ import (
 	"spillway/internal/envelope"
 	"spillway/internal/event"
 	"spillway/internal/timebase"
+	"spillway/loadgen/draw"
 	"spillway/loadgen/publish"
 )
 
@@ -146,11 +147,11 @@ func start(t *testing.T, b *rabbittest.Broker, change func(*publish.Config)) *be
 	t.Helper()
 	base := timebase.New()
 	f := &publish.Factory{
-		Base: base, Run: "run", Seed: 1, Exchange: b.Plan.Orders, Size: 600, SKUs: []string{"a"}, CountMin: 1, CountMax: 3,
+		Base: base, Run: "run", Seed: 1, Exchange: b.Plan.Orders, Size: draw.Fixed(600), SKUs: []string{"a"}, CountMin: 1, CountMax: 3,
 	}
 	x := &bench{Broker: b, t: t, book: newBook(), factory: f, base: base, ended: make(chan error, 1)}
 	cfg := publish.Config{
-		Name: t.Name(), Driver: b.Driver, Base: base, Factory: f, Window: 100, ShedAfter: 20 * time.Second, Rate: 100_000,
+		Name: t.Name(), Driver: b.Driver, Base: base, Factory: f, Window: 100, ShedAfter: 20 * time.Second, CatchUp: publish.NewCatchUp(publish.Burst, nil),
 		Observer: x.book, Links: x.book,
 	}
 	if change != nil {

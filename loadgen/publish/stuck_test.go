@@ -12,6 +12,7 @@ import (
 	"spillway/internal/broker"
 	"spillway/internal/event"
 	"spillway/internal/timebase"
+	"spillway/loadgen/draw"
 	"spillway/loadgen/publish"
 )
 
@@ -77,8 +78,8 @@ func puppeteer(t *testing.T, window int) (*puppet, *publish.Publisher, *book, *t
 	t.Helper()
 	d, b, now := &puppet{done: make(chan struct{})}, newBook(), timebase.New()
 	p := publish.New(publish.Config{
-		Driver: d, Base: now, Window: window, ShedAfter: time.Hour, Rate: 1e6, Observer: b, Links: b,
-		Factory: &publish.Factory{Base: now, Size: 512, SKUs: []string{"a"}, CountMin: 1, CountMax: 1},
+		Driver: d, Base: now, Window: window, ShedAfter: time.Hour, CatchUp: publish.NewCatchUp(publish.Burst, nil), Observer: b, Links: b,
+		Factory: &publish.Factory{Base: now, Size: draw.Fixed(512), SKUs: []string{"a"}, CountMin: 1, CountMax: 1},
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(t.Context()) }()
@@ -155,7 +156,7 @@ func TestAnUnknownPublishWaitsBeforeItGoesOutAgain(t *testing.T) {
 func TestArrivalsBeyondTheBacklogAreShedAtOnce(t *testing.T) {
 	t.Parallel()
 	b := &counter{}
-	p := publish.New(publish.Config{Base: timebase.New(), Window: 1, Rate: 1, Observer: b, Factory: &publish.Factory{}})
+	p := publish.New(publish.Config{Base: timebase.New(), Window: 1, CatchUp: publish.NewCatchUp(publish.Burst, nil), Observer: b, Factory: &publish.Factory{}})
 	const backlog, more = 1 << 18, 25
 	for seq := range int64(backlog + more) {
 		p.Offer(publish.Arrival{Seq: seq})

@@ -1,0 +1,143 @@
+package experiment
+
+import (
+	"fmt"
+	"time"
+
+	"spillway/internal/event"
+	"spillway/internal/postgres"
+	"spillway/internal/profile"
+	"spillway/loadgen"
+	"spillway/loadgen/arrival"
+	"spillway/loadgen/draw"
+	"spillway/loadgen/publish"
+)
+
+// newGenerator makes the load side: the shape, and a publisher for each connection.
+func (r *run) newGenerator() (*loadgen.Generator, error) {
+	l := &r.o.Profile.Load
+	shape, err := shapeOf(l)
+	if err != nil {
+		return nil, fmt.Errorf("load.shape: %w", err)
+	}
+	factory, err := r.factory()
+	if err != nil {
+		return nil, err
+	}
+	cfg := loadgen.Config{
+		Base: r.base, Start: leadTime, Warmup: l.Warmup, Shape: shape, Arrivals: l.Arrivals, Seed: r.seed, Lag: r.lag,
+	}
+	for i := range l.Publishers {
+		catchUp := publish.NewCatchUp(l.CatchUp, func(due time.Duration) float64 {
+			return shape.Rate(due-leadTime) / float64(l.Publishers)
+		})
+		r.catchUps = append(r.catchUps, catchUp)
+		cfg.Sinks = append(cfg.Sinks, publish.New(publish.Config{
+			Name: fmt.Sprintf("spillway-producer-%d", i), Driver: r.broker.Driver(), Base: r.base, Factory: factory,
+			Window: l.ConfirmWindow, ShedAfter: l.ShedAfter, CatchUp: catchUp, Observer: r.loadObserver(),
+			Links: event.Links{r.signals, r.metrics},
+		}))
+	}
+	return loadgen.New(cfg)
+}
+
+// shapeOf joins the warm-up, at the level with which the shape begins, and the parts of the shape.
+func shapeOf(l *profile.Load) (arrival.Shape, error) {
+	if len(l.Shape) == 0 {
+		return arrival.NewFlat(l.Rate, l.Warmup+l.Duration)
+	}
+	total := 0.0
+	for _, part := range l.Shape {
+		total += part.Share
+	}
+	parts := make([]arrival.Shape, 0, len(l.Shape)+1)
+	for _, part := range l.Shape {
+		shape, err := partOf(part, l.Rate, time.Duration(float64(l.Duration)*part.Share/total))
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, shape)
+	}
+	if l.Warmup > 0 {
+		warmup, err := arrival.NewFlat(parts[0].Rate(0), l.Warmup)
+		if err != nil {
+			return nil, err
+		}
+		parts = append([]arrival.Shape{warmup}, parts...)
+	}
+	return arrival.NewSequence(parts...)
+}
+
+// partOf turns one part, whose levels are relative to the rate, into a shape.
+func partOf(p profile.ShapePart, rate float64, span time.Duration) (arrival.Shape, error) {
+	of := func(share float64) time.Duration { return time.Duration(float64(span) * share) }
+	switch p.Kind {
+	case "ramp":
+		return arrival.NewRamp(p.From*rate, p.To*rate, span)
+	case "steps":
+		rates := make([]float64, len(p.Levels))
+		for i, level := range p.Levels {
+			rates[i] = level * rate
+		}
+		return arrival.NewSteps(rates, span)
+	case "spike":
+		return arrival.NewSpike(p.Level*rate, p.Peak*rate, of(p.At), of(p.Width), span)
+	case "sine":
+		return arrival.NewSine(p.Level*rate, p.Amplitude*rate, time.Duration(float64(span)/p.Cycles), span)
+	default: // the profile knows no other kind
+		return arrival.NewFlat(p.Level*rate, span)
+	}
+}
+
+func (r *run) factory() (*publish.Factory, error) {
+	l := &r.o.Profile.Load
+	size, err := sizeOf(l)
+	if err != nil {
+		return nil, fmt.Errorf("load.sizes: %w", err)
+	}
+	keys, err := keysOf(l)
+	if err != nil {
+		return nil, fmt.Errorf("load.sku_draw: %w", err)
+	}
+	f := &publish.Factory{
+		Base: r.base, Run: r.o.RunID, Seed: r.seed, Exchange: r.plan.Orders, Size: size, Keys: keys,
+		CountMin: l.CountMin, CountMax: l.CountMax,
+	}
+	for i := range l.SKUs {
+		f.SKUs = append(f.SKUs, postgres.SKU(i))
+	}
+	for _, b := range l.Bad {
+		f.Bad = append(f.Bad, publish.Bad{Kind: b.Kind, Share: b.Share})
+	}
+	return f, nil
+}
+
+func sizeOf(l *profile.Load) (draw.Size, error) {
+	s := &l.Sizes
+	switch s.Distribution {
+	case "uniform":
+		return draw.UniformSize(s.Min, s.Max)
+	case "lognormal":
+		return draw.LognormalSize(s.Median, s.Sigma, s.Min, s.Max)
+	case "list":
+		list := make([]draw.Weight, len(s.List))
+		for i, w := range s.List {
+			list[i] = draw.Weight{Bytes: w.Bytes, Weight: w.Weight}
+		}
+		return draw.WeightedSize(list)
+	default:
+		return draw.FixedSize(l.Size)
+	}
+}
+
+func keysOf(l *profile.Load) (keys draw.Keys, err error) {
+	if l.SKUDraw.Distribution == "zipf" {
+		keys, err = draw.ZipfKeys(l.SKUDraw.Exponent, l.SKUs)
+	} else {
+		keys, err = draw.UniformKeys(l.SKUs)
+	}
+	if err != nil || l.SKUDraw.HotShare == 0 {
+		return keys, err
+	}
+	return keys.WithHot(l.SKUDraw.HotShare)
+}

@@ -1,0 +1,59 @@
+package profile
+
+import "fmt"
+
+// shapeFits checks each part of the load's shape, and that the whole offers something.
+func shapeFits(j *judge) {
+	offers := len(j.Load.Shape) == 0
+	for i, part := range j.Load.Shape {
+		at := func(key string) string { return fmt.Sprintf("load.shape.%d.%s", i, key) }
+		switch part.Kind {
+		case "steps":
+			if len(part.Levels) == 0 {
+				j.report(at("levels"), "is required for steps")
+			}
+		case "spike":
+			if part.At+part.Width > 1 {
+				j.report(at("width"), "the spike begins at %v and is %v long: it ends after its part", part.At, part.Width)
+			}
+		case "sine":
+			if part.Amplitude > part.Level {
+				j.report(at("amplitude"), "%v is above the level, which is %v: the rate would be negative", part.Amplitude, part.Level)
+			}
+		}
+		offers = offers || part.offers()
+	}
+	if !offers {
+		j.report("load.shape", "every part has the level 0: no message is offered")
+	}
+}
+
+// offers reports whether the part has a level above 0 anywhere.
+func (p *ShapePart) offers() bool {
+	switch p.Kind {
+	case "ramp":
+		return p.From > 0 || p.To > 0
+	case "steps":
+		for _, level := range p.Levels {
+			if level > 0 {
+				return true
+			}
+		}
+		return false
+	case "spike":
+		return p.Level > 0 || p.Peak > 0 && p.Width > 0
+	default:
+		return p.Level > 0
+	}
+}
+
+// sizesFit checks that a list of sizes is there exactly when it is asked for.
+func sizesFit(j *judge) {
+	s := j.Load.Sizes
+	if s.Distribution == "list" && len(s.List) == 0 {
+		j.report("load.sizes.list", "is required for the distribution list")
+	}
+	if s.Distribution != "list" && len(s.List) > 0 {
+		j.report("load.sizes.list", "has no meaning with the distribution %s", s.Distribution)
+	}
+}

@@ -3,6 +3,7 @@ package loadgen
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -158,7 +159,7 @@ func (b *bench) publisher(k knobs) *publish.Publisher {
 	catchUp := publish.NewCatchUp(publish.Bounded, func(time.Duration) float64 { return own })
 	b.catchUp = append(b.catchUp, catchUp)
 	return publish.New(publish.Config{
-		Driver: b.driver, Base: k.base, Window: k.window, ShedAfter: k.shedAfter, CatchUp: catchUp, Observer: b.sheet, Links: b.sheet,
+		Name: fmt.Sprintf("spillway-producer-%d", len(b.catchUp)-1), Driver: b.driver, Base: k.base, Window: k.window, ShedAfter: k.shedAfter, CatchUp: catchUp, Observer: b.sheet, Links: b.sheet,
 		Factory: &publish.Factory{
 			Base: k.base, Run: "r", Exchange: "x", Size: draw.Fixed(512), SKUs: []string{"a"}, CountMin: 1, CountMax: 1,
 		},

@@ -20,12 +20,14 @@ type Arrival struct {
 	Bad       string
 }
 
-// Sent is one write of a message to the broker; Republish marks every write after the first.
+// Sent is one write of a message to the broker; Republish marks every write after the first. Relayed marks a write from a
+// table: how late it is says how far behind the relay is, and nothing of the generator.
 type Sent struct {
 	Seq       int64
 	Scheduled time.Duration
 	At        time.Duration
 	Republish bool
+	Relayed   bool
 	Warmup    bool
 }
 
@@ -134,7 +136,7 @@ type WorkObserver interface {
 	Republished(outcome broker.Outcome, at time.Duration)
 }
 
-// LinkObserver hears of connections. role is "producer", "worker" or "republisher".
+// LinkObserver hears of connections. role is "producer", "relay", "worker" or "republisher".
 type LinkObserver interface {
 	Reconnected(role string, at time.Duration)
 	ConsumerCancelled(at time.Duration)

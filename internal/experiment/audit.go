@@ -22,11 +22,13 @@ func (r *run) audit() error {
 	defer cancel()
 	truth := ledger.NewTruth(r.ledger.Span())
 	r.readDatabase(ctx, truth)
+	r.readOrders(ctx, truth)
 	r.readBroker(ctx, truth)
 	for _, what := range r.broker.NotAudited() {
 		truth.Unaudited(what)
 	}
 	r.account = r.ledger.Account(truth)
+	r.noteOrders()
 	if r.account.Lost > 0 {
 		r.held = r.deadLetterPending(ctx)
 		r.account.HeldByBroker(r.held)

@@ -58,6 +58,10 @@ func (r *run) brokenGuarantees(res *result.Result) bool {
 	for _, err := range broken {
 		find(res, result.Error, guaranteeCode(err), "%v", err)
 	}
+	if relay := r.published.Relay; relay != nil && relay.Skipped > 0 {
+		find(res, result.Error, "rows-skipped", "the relay left %d outbox rows behind that were written before rows it published", relay.Skipped)
+		return true
+	}
 	return len(broken) > 0
 }
 

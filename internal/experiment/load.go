@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"spillway/internal/event"
 	"spillway/internal/postgres"
 	"spillway/internal/profile"
 	"spillway/loadgen"
@@ -13,7 +12,7 @@ import (
 	"spillway/loadgen/publish"
 )
 
-// newGenerator makes the load side: the shape, and a publisher for each connection.
+// newGenerator makes the load side: the shape, and what takes its arrivals to the broker.
 func (r *run) newGenerator() (*loadgen.Generator, error) {
 	l := &r.o.Profile.Load
 	shape, err := shapeOf(l)
@@ -27,16 +26,8 @@ func (r *run) newGenerator() (*loadgen.Generator, error) {
 	cfg := loadgen.Config{
 		Base: r.base, Start: leadTime, Warmup: l.Warmup, Shape: shape, Arrivals: l.Arrivals, Seed: r.seed, Lag: r.lag,
 	}
-	for i := range l.Publishers {
-		catchUp := publish.NewCatchUp(l.CatchUp, func(due time.Duration) float64 {
-			return shape.Rate(due-leadTime) / float64(l.Publishers)
-		})
-		r.catchUps = append(r.catchUps, catchUp)
-		cfg.Sinks = append(cfg.Sinks, publish.New(publish.Config{
-			Name: fmt.Sprintf("spillway-producer-%d", i), Driver: r.broker.Driver(), Base: r.base, Factory: factory,
-			Window: l.ConfirmWindow, ShedAfter: l.ShedAfter, CatchUp: catchUp, Observer: r.loadObserver(),
-			Links: event.Links{r.signals, r.metrics},
-		}))
+	if cfg.Sinks, err = r.sinks(shape, factory); err != nil {
+		return nil, err
 	}
 	return loadgen.New(cfg)
 }

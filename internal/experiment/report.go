@@ -25,7 +25,7 @@ func (r *run) result() (*result.Result, error) {
 	res := &result.Result{
 		Schema: result.Schema, Run: r.identity(), Environment: r.environment(), Profile: effective, Phases: r.phaseList(),
 		Messages: r.messages(), Rates: r.rates(), Latency: r.latencySummaries(), OldestAge: oldestAges(r.probe.Ages()),
-		Inbox: r.inbox(), Signals: r.signalSummary(), Process: r.process(), Dir: r.o.Dir,
+		Inbox: r.inbox(), Publish: r.published, Signals: r.signalSummary(), Process: r.process(), Dir: r.o.Dir,
 	}
 	res.Faults, res.RetryStorm = r.storms(res.Messages)
 	r.judge(res)
@@ -58,7 +58,7 @@ func (r *run) messages() result.Messages {
 	a, c := &r.account, r.ledger.Counts()
 	m := result.Messages{
 		Offered: a.Offered, Shed: a.Shed, Confirmed: a.Confirmed, Returned: a.Returned, Nacked: a.Nacked,
-		Unknown: a.Unknown + a.Unanswered, Publishes: a.Publishes, Republished: a.Republished,
+		Unknown: a.Unknown + a.Unanswered - a.OutboxPending, OutboxPending: a.OutboxPending, Publishes: a.Publishes, Republished: a.Republished,
 		Delivered: c.Delivered, Redelivered: c.Redelivered, DuplicateDeliveries: c.Duplicates, RetriesScheduled: c.Retried,
 		Applied: a.Applied, Refused: a.Refused, Parked: a.Parked, ParkedByReason: r.signals.parkedBy(),
 		QueuedAtEnd: a.Queued, Expired: a.Expired, Lost: a.Lost, DuplicateEffects: a.DuplicateEffects,
@@ -115,7 +115,7 @@ func (r *run) latencySummaries() result.Latencies {
 	return result.Latencies{
 		Confirm: summary(s.Confirm), Acceptance: summary(s.Acceptance), AcceptanceUncorrected: summary(s.AcceptanceUncorrected),
 		Sojourn: summary(s.Sojourn), SojournUncorrected: summary(s.SojournUncorrected), Service: summary(s.Service),
-		ScheduleLag: summary(s.ScheduleLag), DelayError: summary(s.DelayError),
+		ScheduleLag: summary(s.ScheduleLag), RelayLag: summary(s.RelayLag), DelayError: summary(s.DelayError),
 	}
 }
 
@@ -153,11 +153,11 @@ func (r *run) signalSummary() result.Signals {
 		BlockedSeconds: result.Seconds(r.signals.blockedFor(now)), Reconnects: r.signals.reconnects.Load(),
 		ConsumerCancels: r.signals.cancels.Load(), BreakerOpens: r.signals.breakerOpens.Load(),
 		BreakerOpenSeconds: result.Seconds(r.signals.breakerOpenFor(now)), PoolWaitSeconds: result.Seconds(r.db.PoolWait()),
-		CatchUp: r.catchUp(),
+		CatchUp: r.catchUpSummary(),
 	}
 }
 
-func (r *run) catchUp() result.CatchUp {
+func (r *run) catchUpSummary() result.CatchUp {
 	out := result.CatchUp{Policy: r.o.Profile.Load.CatchUp}
 	for _, c := range r.catchUps {
 		out.Late += c.Late()

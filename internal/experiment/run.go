@@ -19,6 +19,7 @@ import (
 	"spillway/internal/timebase"
 	"spillway/internal/topology"
 	"spillway/loadgen"
+	"spillway/loadgen/outbox"
 	"spillway/loadgen/publish"
 	"spillway/workers"
 	"spillway/workers/inbox"
@@ -54,6 +55,8 @@ type run struct {
 	failing   *workers.Failing
 	generator *loadgen.Generator
 	catchUps  []*publish.CatchUp // one per sink
+	orders    *postgres.DB       // the load side's own pool; nil in mode direct
+	outbox    *outbox.Sink       // nil but in mode outbox
 	box       inbox.Inbox
 	service   *workers.Service
 	probe     *probe.Probe
@@ -72,6 +75,7 @@ type run struct {
 	interrupted  bool
 	outOfTime    bool
 	account      ledger.Account
+	published    result.Publish
 	held         int64 // messages that the broker holds for a dead-letter target that refuses them
 }
 
@@ -144,6 +148,9 @@ func (r *run) close() {
 	}
 	if r.broker != nil {
 		r.broker.Close()
+	}
+	if r.orders != nil {
+		r.orders.Close()
 	}
 	if r.db != nil {
 		r.db.Close()

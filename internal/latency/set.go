@@ -21,6 +21,7 @@ type Set struct {
 	SojournUncorrected    *Recorder // effect or refusal committed - sent, of the publish by the producer
 	Service               *Recorder // COMMIT - handler start, of effects and refusals
 	ScheduleLag           *Recorder // sent - scheduled, of first publishes: the generator's own health
+	RelayLag              *Recorder // confirm seen - outbox row written
 	DelayError            *Recorder // delivered again - written to a retry tier - its TTL; warm-up included
 }
 
@@ -34,6 +35,7 @@ func NewSet() *Set {
 		SojournUncorrected:    NewRecorder("sojourn_uncorrected"),
 		Service:               NewRecorder("service"),
 		ScheduleLag:           NewRecorder("schedule_lag"),
+		RelayLag:              NewRecorder("relay_lag"),
 		DelayError:            NewRecorder("delay_error"),
 	}
 }
@@ -42,7 +44,7 @@ func NewSet() *Set {
 func (s *Set) All() []*Recorder {
 	return []*Recorder{
 		s.Confirm, s.Acceptance, s.AcceptanceUncorrected, s.Sojourn, s.SojournUncorrected, s.Service, s.ScheduleLag,
-		s.DelayError,
+		s.RelayLag, s.DelayError,
 	}
 }
 
@@ -73,7 +75,7 @@ func (s *Set) Shed(int64, time.Duration) {}
 
 // Sent implements event.LoadObserver.
 func (s *Set) Sent(e event.Sent) {
-	if !e.Warmup && !e.Republish {
+	if !e.Warmup && !e.Republish && !e.Relayed {
 		s.ScheduleLag.Record(e.At - e.Scheduled)
 	}
 }

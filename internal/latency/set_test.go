@@ -109,8 +109,8 @@ func TestMergedSetsAreTheirSum(t *testing.T) {
 	}
 	a.Merge(b)
 	summaries := a.Summaries()
-	if len(summaries) != 8 {
-		t.Errorf("%d recorders have samples, want 8", len(summaries))
+	if len(summaries) != 9 {
+		t.Errorf("%d recorders have samples, want 9", len(summaries))
 	}
 	for name, s := range summaries {
 		if s.Count != 2 {

@@ -15,10 +15,14 @@ type Account struct {
 	Offered, Shed                        int64
 	Confirmed, Returned, Nacked, Unknown int64 // last outcome of each id
 	Unanswered                           int64 // offered, but with no outcome at all: the producer was stopped before it
+	OutboxPending                        int64 // of these, in the outbox, unsent
 	Publishes, Republished               int64
 
 	// The fates: each id has one, the first that is true.
 	Applied, Refused, Parked, Queued, Expired, Lost, NeverSent int64
+
+	// Of ways of publishing through a database: what became of orders and their events.
+	Orders, OrdersWithoutEvent, EventsWithoutOrder int64
 
 	DuplicateEffects int64 // effects beyond the first, over all ids
 	MissingEffects   int64 // ids claimed in the inbox with no effect
@@ -45,10 +49,10 @@ func (l *Ledger) Account(t *Truth) Account {
 			state = pages[i].state(int(seq & (pageSize - 1)))
 		}
 		if state&compactOffered == 0 { // a sequence that never became due
-			a.Foreign += int64(bits.OnesCount8(uint8(t.marks[seq])))
+			a.Foreign += int64(bits.OnesCount16(uint16(t.marks[seq])))
 			continue
 		}
-		a.outcome(state)
+		a.outcome(state, t.marks[seq])
 		a.fate(seq, state, t)
 	}
 	a.doubtAbsences()
@@ -64,10 +68,13 @@ func (a *Account) doubtAbsences() {
 	a.LostSamples, a.MissingSamples = nil, nil
 }
 
-func (a *Account) outcome(state byte) {
+func (a *Account) outcome(state byte, m mark) {
 	if state&compactShed != 0 {
 		a.Shed++
 		return
+	}
+	if state&compactOutcome == 0 && m&markPending != 0 {
+		a.OutboxPending++
 	}
 	*a.outcomeCount(broker.Outcome(state & compactOutcome))++
 }
@@ -109,6 +116,21 @@ func (a *Account) fate(seq int64, state byte, t *Truth) {
 		a.NeverSent++
 	}
 	a.check(seq, m, t)
+	a.pair(state, m, t)
+}
+
+// pair counts orders and events that lack each other. A pending event is not lacking: a relay will publish it.
+func (a *Account) pair(state byte, m mark, t *Truth) {
+	confirmed := broker.Outcome(state&compactOutcome) == broker.Confirmed
+	switch {
+	case m&markOrdered != 0:
+		a.Orders++
+		if !confirmed && m&markPending == 0 {
+			a.OrdersWithoutEvent++
+		}
+	case t.ordered && confirmed:
+		a.EventsWithoutOrder++
+	}
 }
 
 func (a *Account) check(seq int64, m mark, t *Truth) {
@@ -119,7 +141,7 @@ func (a *Account) check(seq int64, m mark, t *Truth) {
 		a.MissingEffects++
 		a.MissingSamples = sample(a.MissingSamples, seq)
 	}
-	if bits.OnesCount8(uint8(m.places())) > 1 {
+	if bits.OnesCount16(uint16(m.places())) > 1 {
 		a.Overlaps++
 	}
 }

@@ -1,7 +1,7 @@
 package ledger
 
 // Truth is what the servers really hold at the end of a run, by sequence: effects and claims from PostgreSQL, messages
-// lying in queues from the broker. It is filled by the audit, one goroutine, and read once by Account. It takes two bytes
+// lying in queues from the broker. It is filled by the audit, one goroutine, and read once by Account. It takes three bytes
 // a message.
 //
 // The zero value is not usable; call NewTruth.
@@ -9,13 +9,14 @@ type Truth struct {
 	marks   []mark
 	effects []uint8 // rows in the effect log, capped at 255; the sum is kept exact in excess
 	excess  int64   // effects above the first, over all ids
+	ordered bool    // there are orders
 	foreign int64   // things found that carry no sequence of this run
 
 	unaudited []string
 }
 
 // mark says where a message was found.
-type mark uint8
+type mark uint16
 
 const (
 	markApplied mark = 1 << iota
@@ -24,6 +25,8 @@ const (
 	markParked
 	markWork
 	markTier
+	markOrdered   // its order is committed
+	markPending   // its outbox row is unsent
 	markExpirable // the workers parked it, and parking lets messages expire
 )
 
@@ -67,6 +70,15 @@ func (t *Truth) Claimed(seq int64) { t.mark(seq, markClaimed) }
 func (t *Truth) Lying(seq int64, where Place) {
 	t.mark(seq, [...]mark{InWork: markWork, InTier: markTier, InParking: markParked}[where])
 }
+
+// Ordered notes a message whose order is committed. Only ways of publishing through a database have orders.
+func (t *Truth) Ordered(seq int64) {
+	t.ordered = true
+	t.mark(seq, markOrdered)
+}
+
+// Pending notes a message whose outbox row is not marked sent.
+func (t *Truth) Pending(seq int64) { t.mark(seq, markPending) }
 
 // Expirable notes a message that was parked in a parking lot with a retention, so that its absence there is an expiry.
 func (t *Truth) Expirable(seq int64) { t.mark(seq, markExpirable) }

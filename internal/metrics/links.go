@@ -17,7 +17,7 @@ type links struct {
 }
 
 // roles of connections, as package event names them.
-var roles = []string{"producer", "worker", "republisher"}
+var roles = []string{"producer", "relay", "worker", "republisher"}
 
 func newLinks(b *builder) links {
 	return links{

@@ -18,6 +18,8 @@ type load struct {
 	lag        prometheus.Histogram
 	confirm    prometheus.Histogram
 	acceptance prometheus.Histogram
+	relayLag   prometheus.Histogram
+	pending    prometheus.Gauge
 }
 
 // Values of the label write.
@@ -41,6 +43,25 @@ func newLoad(b *builder) load {
 			"Confirm seen less the write that was confirmed. Measured part only.", latencyBuckets),
 		acceptance: b.histogram("acceptance_latency_seconds",
 			"Confirm seen less the due instant, free of coordinated omission. Measured part only.", latencyBuckets),
+		relayLag: b.histogram("relay_lag_seconds",
+			"Confirm seen less the writing of the outbox row. Measured part, and runs with an outbox, only.", latencyBuckets),
+		pending: b.gauge("outbox_pending_messages", "Outbox rows that are written and not yet confirmed."),
+	}
+}
+
+// Written notes an order committed with its event; lag is how late its writing began.
+func (l *load) Written(lag time.Duration, warmup bool) {
+	l.pending.Inc()
+	if !warmup {
+		l.lag.Observe(lag.Seconds())
+	}
+}
+
+// Relayed notes an outbox row's first confirm.
+func (l *load) Relayed(lag time.Duration, warmup bool) {
+	l.pending.Dec()
+	if !warmup {
+		l.relayLag.Observe(lag.Seconds())
 	}
 }
 
@@ -57,7 +78,7 @@ func (l *load) Sent(e event.Sent) {
 		return
 	}
 	l.publishes.at(writeFirst).Inc()
-	if !e.Warmup {
+	if !e.Warmup && !e.Relayed {
 		l.lag.Observe((e.At - e.Scheduled).Seconds())
 	}
 }

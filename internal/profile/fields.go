@@ -54,7 +54,14 @@ var table = []Field{
 	{Path: "load.bad[].share", Doc: "Share of all messages.", Need: true, Range: above(0, 1)},
 
 	{Path: "publish", Doc: "How messages reach the broker."},
-	{Path: "publish.mode", Doc: "direct: from memory, without an outbox.", Default: "direct", Choices: []string{"direct"}},
+	{Path: "publish.mode", Doc: "direct: from memory, without a database. outbox: order and event in one transaction, then by a relay. db-first and publish-first: the two dual writes, which lose when a process dies between them.", Default: "direct", Choices: []string{"direct", "outbox", "db-first", "publish-first"}},
+	{Path: "publish.outbox", Doc: "The database side of the load: the writers of every mode but direct, and the relays of outbox."},
+	{Path: "publish.outbox.writers", Doc: "Transactions at once, each on a connection of its own.", Default: "12", Range: from(1, 256)},
+	{Path: "publish.outbox.relays", Doc: "Relays, each with a connection to the broker.", Default: "1", Range: from(1, 64)},
+	{Path: "publish.outbox.lanes", Doc: "Claims at once of one relay, each on a database connection of its own.", Default: "2", Range: from(1, 16)},
+	{Path: "publish.outbox.batch", Doc: "Most rows of one claim.", Unit: "rows", Default: "512", Range: from(1, 10_000)},
+	{Path: "publish.outbox.poll", Doc: "How often a relay looks when nothing woke it.", Default: "100ms", Range: above(0, 60)},
+	{Path: "publish.kill_share", Doc: "How often the process dies between the two steps: share of the orders of the dual writes, share of a relay's steps with outbox.", Default: "0", Range: from(0, 0.5)},
 
 	{Path: "workers", Doc: "The service side."},
 	{Path: "workers.count", Doc: "Workers, each with a connection of its own.", Default: "2", Range: from(1, 256)},

@@ -95,7 +95,18 @@ type Bad struct {
 
 // Publish is how messages reach the broker.
 type Publish struct {
-	Mode string `yaml:"mode"` // "direct" (default)
+	Mode      string  `yaml:"mode"`       // "direct" (default), "outbox", "db-first" or "publish-first"
+	Outbox    Outbox  `yaml:"outbox"`     // writers of all modes but direct, and the relays of outbox
+	KillShare float64 `yaml:"kill_share"` // how often the process dies between the two steps; default 0
+}
+
+// Outbox is the database side of the load.
+type Outbox struct {
+	Writers int           `yaml:"writers"` // transactions at once; default 12
+	Relays  int           `yaml:"relays"`  // each with a connection to the broker; default 1
+	Lanes   int           `yaml:"lanes"`   // claims at once of one relay; default 2
+	Batch   int           `yaml:"batch"`   // most rows of a claim; default 512
+	Poll    time.Duration `yaml:"poll"`    // how often a relay looks when nothing woke it; default 100ms
 }
 
 // Workers is the service side.

@@ -117,6 +117,25 @@ type Inbox struct {
 	DeadTuples         *float64 `json:"dead_tuples"`
 }
 
+// Publish is how the messages reached the broker, and what that way lost.
+type Publish struct {
+	Mode               string `json:"mode"`                 // direct, outbox, db-first or publish-first
+	Orders             *int64 `json:"orders"`               // business rows committed; null without a database on the load side
+	OrdersWithoutEvent *int64 `json:"orders_without_event"` // committed, and no publish of their event was confirmed or is pending
+	EventsWithoutOrder *int64 `json:"events_without_order"` // confirmed, and no such order is committed
+	Relay              *Relay `json:"relay"`                // null without an outbox
+}
+
+// Relay is what the outbox relays did.
+type Relay struct {
+	Batches    int64 `json:"batches"`     // claims with at least one row
+	Published  int64 `json:"published"`   // writes to the broker
+	Duplicates int64 `json:"duplicates"`  // of these, of rows that the broker had confirmed before
+	LostClaims int64 `json:"lost_claims"` // claims whose transaction was gone before the marks were written
+	Kills      int64 `json:"kills"`       // relays that the profile let die
+	Skipped    int64 `json:"skipped"`     // rows left behind by rows written later; must be 0
+}
+
 // Signals are what an operator would see.
 type Signals struct {
 	BlockedSeconds     *float64 `json:"blocked_seconds"`

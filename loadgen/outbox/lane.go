@@ -181,7 +181,7 @@ func (l *lane) send(s *session, i, token int) {
 	w.duplicate = duplicate
 	if r.cfg.Source.orders {
 		scheduled, warmup := r.schedule(w)
-		r.cfg.Load.Sent(event.Sent{Seq: w.seq, Scheduled: scheduled, At: w.sent, Republish: again, Warmup: warmup})
+		r.cfg.Load.Sent(event.Sent{Seq: w.seq, Scheduled: scheduled, At: w.sent, Republish: again, Relayed: true, Warmup: warmup})
 	}
 	l.open.Add(1)
 	if err := s.publish(uint64(token), &w.message); err != nil { // it may have arrived: unknown

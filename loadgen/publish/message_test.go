@@ -17,7 +17,12 @@ import (
 var base = timebase.At(time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.UTC))
 
 func factory() *publish.Factory {
+	keys, err := draw.UniformKeys(3)
+	if err != nil {
+		panic(err) // three keys are a good number
+	}
 	return &publish.Factory{
+		Keys: keys,
 		Base: base, Run: "run", Instance: 2, Seed: 7, Exchange: "orders", Size: draw.Fixed(600), SKUs: []string{"a", "b", "c"}, CountMin: 2, CountMax: 5,
 	}
 }

@@ -50,7 +50,7 @@ var table = []Field{
 	{Path: "load.count_min", Doc: "Least units per order; drawn uniformly from count_min to count_max.", Unit: "units", Default: "1", Range: from(1, 1_000_000)},
 	{Path: "load.count_max", Doc: "Most units per order.", Unit: "units", Default: "5", Range: from(1, 1_000_000), AtLeast: "load.count_min"},
 	{Path: "load.bad", Doc: "Messages spoilt on purpose, one item per kind. The shares add up to at most 1."},
-	{Path: "load.bad[].kind", Doc: "How the message is spoilt.", Need: true, Choices: []string{"bad-json", "missing-field", "unknown-schema", "empty-id"}},
+	{Path: "load.bad[].kind", Doc: "How the message is spoilt. out-of-range asks for more units than the database allows, so only its constraint finds it.", Need: true, Choices: []string{"bad-json", "missing-field", "unknown-schema", "empty-id", "out-of-range"}},
 	{Path: "load.bad[].share", Doc: "Share of all messages.", Need: true, Range: above(0, 1)},
 
 	{Path: "publish", Doc: "How messages reach the broker."},

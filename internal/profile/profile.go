@@ -89,7 +89,7 @@ type SKUDraw struct {
 
 // Bad makes a share of the messages bad in one way.
 type Bad struct {
-	Kind  string  `yaml:"kind"`  // "bad-json", "missing-field", "unknown-schema" or "empty-id"
+	Kind  string  `yaml:"kind"`  // "bad-json", "missing-field", "unknown-schema", "empty-id" or "out-of-range"
 	Share float64 `yaml:"share"` // of all messages, above 0; the shares add up to at most 1
 }
 

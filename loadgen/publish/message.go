@@ -18,6 +18,7 @@ const (
 	MissingField  = "missing-field"
 	UnknownSchema = "unknown-schema"
 	EmptyID       = "empty-id"
+	OutOfRange    = "out-of-range" // more units than the database's constraint allows
 )
 
 // Bad makes a share of the messages bad in one way.
@@ -41,6 +42,9 @@ type Factory struct {
 	CountMax int
 	Bad      []Bad
 }
+
+// outOfRangeCount is above the limit of the inbox's effect log, and within what its column holds.
+const outOfRangeCount = 2_000_000
 
 // producerName is what the envelope's producer field and header say.
 const producerName = "spillway-loadgen"
@@ -118,6 +122,8 @@ func (f *Factory) body(o *envelope.Order, scratch []byte, size int, bad string) 
 		o.Data.SKU = ""
 	case UnknownSchema:
 		o.SchemaVersion = envelope.SchemaVersion + 98
+	case OutOfRange:
+		o.Data.Count = outOfRangeCount
 	}
 	scratch = o.AppendJSON(scratch[:0], size)
 	if bad == BadJSON {

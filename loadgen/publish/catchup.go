@@ -12,6 +12,10 @@ import (
 // burst above it would measure the pause, not the broker.
 const CatchUpBound = 1.25
 
+// pacedAt is what the limiter lets through: a hair less, so that its first burst and the edges of whole seconds do not
+// lift any second above the bound.
+const pacedAt = CatchUpBound - 0.01
+
 // LateAfter is the lag from which an arrival counts as late: well above a timer's error, well below what a person would
 // call a pause.
 const LateAfter = 10 * time.Millisecond
@@ -76,7 +80,7 @@ const leastRate = 1
 // in its fall, the rate of now would be the wrong one.
 func (c *CatchUp) follow(due time.Duration) {
 	perSecond := max(leastRate, c.rate(due))
-	bound := rate.Limit(perSecond * CatchUpBound)
+	bound := rate.Limit(perSecond * pacedAt)
 	if bound != c.limit.Limit() {
 		c.limit.SetLimit(bound)
 		c.limit.SetBurst(max(1, int(perSecond*LateAfter.Seconds())))

@@ -31,7 +31,9 @@ type handled struct {
 	class  retry.Class  // of a failure
 	reason retry.Reason // of a permanent failure
 	err    error
-	order  envelope.Order // as far as it could be read
+	// simulated says that the failure model asked for the failure.
+	simulated bool
+	order     envelope.Order // as far as it could be read
 }
 
 // handle runs one attempt, bounded by the handler's time-out.
@@ -61,11 +63,11 @@ func (h *handler) work(ctx context.Context, d *broker.Delivery, o *envelope.Orde
 	fate := h.failing.draw(seq, attempt)
 	switch fate {
 	case service.Transient:
-		return failed(retry.Transient, errSimulatedTransient)
+		return simulated(failed(retry.Transient, errSimulatedTransient))
 	case service.Permanent:
-		return permanent(retry.ForbiddenTransition, errSimulatedPermanent)
+		return simulated(permanent(retry.ForbiddenTransition, errSimulatedPermanent))
 	case service.Unknown:
-		return failed(retry.Unknown, errSimulatedUnknown)
+		return simulated(failed(retry.Unknown, errSimulatedUnknown))
 	}
 	result, err := h.inbox.Apply(ctx, inbox.Claim{
 		MessageID: d.MessageID, Seq: seq, Instance: d.Headers.Instance, SKU: o.Data.SKU, Count: o.Data.Count,
@@ -103,6 +105,11 @@ func databaseFailure(err error) handled {
 	default:
 		return failed(retry.Unknown, err)
 	}
+}
+
+func simulated(h handled) handled {
+	h.simulated = true
+	return h
 }
 
 func permanent(reason retry.Reason, err error) handled {

@@ -21,11 +21,11 @@ type republisher struct {
 	next     atomic.Uint64
 
 	mu      sync.Mutex
-	waiting map[uint64]chan broker.Outcome // one per publish under way, so bounded by the handlers
+	waiting map[uint64]chan broker.Settlement // one per publish under way, so bounded by the handlers
 }
 
 func newRepublisher(base *timebase.Base, driver broker.Driver, window int, observer event.WorkObserver, links event.LinkObserver) *republisher {
-	r := &republisher{base: base, observer: observer, waiting: map[uint64]chan broker.Outcome{}}
+	r := &republisher{base: base, observer: observer, waiting: map[uint64]chan broker.Settlement{}}
 	r.producer = broker.NewProducer(broker.ProducerConfig{
 		Driver: driver, Name: "spillway-republisher", Window: window, Backoff: broker.Reconnect, Settled: r.settled,
 		Flow:        blockedLink{links, base},
@@ -36,42 +36,44 @@ func newRepublisher(base *timebase.Base, driver broker.Driver, window int, obser
 
 func (r *republisher) run(ctx context.Context) error { return r.producer.Run(ctx) }
 
-// publish sends one message and returns its outcome; a time-out, or the end of ctx, is Unknown.
-func (r *republisher) publish(ctx context.Context, timeout time.Duration, m *broker.Message) broker.Outcome {
+// publish sends one message and returns its settlement; a time-out, or the end of ctx, is Unknown.
+func (r *republisher) publish(ctx context.Context, timeout time.Duration, m *broker.Message) broker.Settlement {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	token := r.next.Add(1)
-	answer := make(chan broker.Outcome, 1) // room for the one answer, so that settling never waits
+	answer := make(chan broker.Settlement, 1) // room for the one answer, so that settling never waits
 	r.mu.Lock()
 	r.waiting[token] = answer
 	r.mu.Unlock()
-	outcome := r.await(ctx, token, m, answer)
-	r.observer.Republished(outcome, r.base.Now())
-	return outcome
+	s := r.await(ctx, token, m, answer)
+	r.observer.Republished(s.Outcome, r.base.Offset(s.At))
+	return s
 }
 
-func (r *republisher) await(ctx context.Context, token uint64, m *broker.Message, answer <-chan broker.Outcome) broker.Outcome {
-	if err := r.producer.Publish(ctx, token, m); err != nil {
+func (r *republisher) await(ctx context.Context, token uint64, m *broker.Message, answer <-chan broker.Settlement) broker.Settlement {
+	unknown := func() broker.Settlement {
 		r.take(token)
-		return broker.Unknown
+		return broker.Settlement{Token: token, Outcome: broker.Unknown, At: time.Now()}
+	}
+	if err := r.producer.Publish(ctx, token, m); err != nil {
+		return unknown()
 	}
 	select {
-	case outcome := <-answer:
-		return outcome
+	case s := <-answer:
+		return s
 	case <-ctx.Done():
-		r.take(token)
-		return broker.Unknown
+		return unknown()
 	}
 }
 
 func (r *republisher) settled(s broker.Settlement) {
 	if answer := r.take(s.Token); answer != nil {
-		answer <- s.Outcome
+		answer <- s
 	}
 }
 
 // take removes a waiter; nil when its time-out was first.
-func (r *republisher) take(token uint64) chan broker.Outcome {
+func (r *republisher) take(token uint64) chan broker.Settlement {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	answer := r.waiting[token]

@@ -152,8 +152,8 @@ var redeliverBackoff = broker.Backoff{Min: 50 * time.Millisecond, Max: 5 * time.
 func (s *Service) deliver(ctx context.Context, m *broker.Message) (at time.Duration, ok bool) {
 	for tries := 0; ; tries++ {
 		m.Headers.RetriedAt = s.cfg.Base.Micros(s.cfg.Base.Now())
-		if s.republisher.publish(ctx, s.cfg.RetryPublishTimeout, m) == broker.Confirmed {
-			return s.cfg.Base.Now(), true
+		if answer := s.republisher.publish(ctx, s.cfg.RetryPublishTimeout, m); answer.Outcome == broker.Confirmed {
+			return s.cfg.Base.Offset(answer.At), true
 		}
 		if !broker.Wait(ctx, redeliverBackoff.Delay(tries, rand.Float64())) {
 			return 0, false

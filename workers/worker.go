@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"spillway/internal/broker"
+	"spillway/internal/envelope"
 	"spillway/internal/event"
 )
 
@@ -170,6 +171,9 @@ func (s *session) first() *broker.Delivery {
 }
 
 func (s *session) take(d broker.Delivery) {
+	if own := s.service.cfg.Run; own != "" && d.Headers.Run != own {
+		d.Headers.Seq = envelope.NoSeq // numbered by another run: it must not pass for one of ours
+	}
 	s.acks.deliver(d.Tag)
 	s.held = append(s.held, d)
 	at := s.service.cfg.Base.Offset(d.ReceivedAt)

@@ -34,6 +34,7 @@ type Config struct {
 	MeasureFrom time.Duration // messages due before this are warm-up
 	Seed        uint64
 
+	Run         string // messages of another run keep no sequence here; "" takes all
 	Queue       string
 	Workers     int
 	Prefetch    int
@@ -141,7 +142,7 @@ func (s *Service) attempt(abort, channel context.Context, d *broker.Delivery) se
 	}
 	s.cfg.Observer.Handled(event.Handled{
 		Seq: d.Headers.Seq, Attempt: d.Headers.Attempt(), Scheduled: s.cfg.Base.FromMicros(d.Headers.ScheduledAt),
-		SentAt: s.cfg.Base.FromMicros(d.Headers.SentAt), Started: started, Finished: finished, Result: h.result,
+		SentAt: s.cfg.Base.FromMicros(d.Headers.SentAt), Started: started, Finished: finished, Result: h.result, Simulated: h.simulated,
 		Warmup: s.cfg.Base.FromMicros(d.Headers.ScheduledAt) < s.cfg.MeasureFrom,
 	})
 	return s.settle(channel, d, h)

@@ -7,30 +7,45 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/term"
 
 	"spillway/internal/experiment"
-	"spillway/internal/profile"
 )
 
 // panel shows a run while it goes on: on a terminal a few lines that are drawn anew each second, in a pipe one line a
 // second. As a Writer it takes the run's words, a line each. It is safe for concurrent use.
+//
+// One goroutine writes. Nobody else waits for the output: a reader that stalls (a full pipe, Ctrl-S) must hold up neither
+// the probe nor a fault. Words that find no room are left out and counted; of the states only the latest is kept.
 type panel struct {
 	out      io.Writer
 	terminal bool
 	quiet    bool
-	name     string
-	drain    time.Duration
 
-	mu    sync.Mutex // guards all below
-	drawn int        // lines of the panel on the screen
-	last  []string
+	words    chan string              // room for all that a run says while its reader pauses for a minute
+	states   chan experiment.Progress // room for the latest
+	dropped  atomic.Int64
+	stopOnce sync.Once
+	stop     chan struct{}
+	done     chan struct{}
+
+	drawn int      // lines of the panel on the screen; the goroutine owns it and the next
+	last  []string // the panel
 }
 
-func (a *app) newPanel(quiet bool, p *profile.Profile) *panel {
-	return &panel{out: a.stdout, terminal: isTerminal(a.stdout), quiet: quiet, name: p.Name, drain: p.Drain.Timeout}
+// wordsBuffer is some lines more than a run with a fault says, and a minute of lines in a pipe.
+const wordsBuffer = 256
+
+func (a *app) newPanel(quiet bool) *panel {
+	p := &panel{
+		out: a.stdout, terminal: isTerminal(a.stdout), quiet: quiet, words: make(chan string, wordsBuffer),
+		states: make(chan experiment.Progress, 1), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	go p.run()
+	return p
 }
 
 func isTerminal(w io.Writer) bool {
@@ -38,42 +53,82 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// Write implements io.Writer for lines of words; the panel, if one is drawn, stays below them.
+// Write implements io.Writer for lines of words; the panel, if one is drawn, stays below them. It never blocks.
 func (p *panel) Write(line []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.quiet {
-		return len(line), nil
+	if !p.quiet {
+		select {
+		case p.words <- string(line):
+		default:
+			p.dropped.Add(1)
+		}
 	}
-	p.erase()
-	_, err := p.out.Write(line)
-	p.draw()
-	return len(line), err
+	return len(line), nil
 }
 
 func (p *panel) say(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
 
-// show takes the state of the run, once a second.
+// show takes the state of the run, once a second. It never blocks.
 func (p *panel) show(s experiment.Progress) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.quiet:
-	case p.terminal:
-		p.erase()
-		p.last = p.lines(s)
-		p.draw()
+	if p.quiet {
+		return
+	}
+	select {
+	case <-p.states: // an older one that nobody has read
 	default:
-		fmt.Fprintln(p.out, line(s))
+	}
+	select {
+	case p.states <- s:
+	default: // another caller's is as good
 	}
 }
 
-// close leaves the screen to what comes next.
+// close writes what is left and leaves the screen to what comes next.
 func (p *panel) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.stopOnce.Do(func() { close(p.stop) })
+	<-p.done
+}
+
+func (p *panel) run() {
+	defer close(p.done)
+	for {
+		select {
+		case words := <-p.words:
+			p.write(words)
+		case s := <-p.states:
+			p.state(s)
+		case <-p.stop:
+			p.finish()
+			return
+		}
+	}
+}
+
+// finish writes the words that are left.
+func (p *panel) finish() {
 	p.erase()
 	p.last = nil
+	for len(p.words) > 0 {
+		p.write(<-p.words)
+	}
+	if n := p.dropped.Load(); n > 0 {
+		p.write(fmt.Sprintf("%d lines were left out: nobody read them in time\n", n))
+	}
+}
+
+func (p *panel) write(words string) {
+	p.erase()
+	_, _ = io.WriteString(p.out, words) // a screen that is gone ends with the run
+	p.draw()
+}
+
+func (p *panel) state(s experiment.Progress) {
+	if !p.terminal {
+		p.write(line(s) + "\n")
+		return
+	}
+	p.erase()
+	p.last = lines(s)
+	p.draw()
 }
 
 // erase takes the drawn panel off the screen: up, and clear to the end (ECMA-48 CUU and ED).
@@ -112,7 +167,7 @@ func line(s experiment.Progress) string {
 }
 
 // lines are the panel of a terminal.
-func (p *panel) lines(s experiment.Progress) []string {
+func lines(s experiment.Progress) []string {
 	per := rates(s)
 	return []string{
 		bar(s),

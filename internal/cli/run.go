@@ -95,7 +95,7 @@ func (a *app) run(cmd *cobra.Command, arg string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	panel := a.newPanel(f.quiet, p)
+	panel := a.newPanel(f.quiet)
 	defer panel.close()
 	id := newRunID(time.Now())
 	out := f.out

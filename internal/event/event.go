@@ -20,8 +20,8 @@ type Arrival struct {
 	Bad       string
 }
 
-// Sent is one write of a message to the broker; Republish marks every write after the first. Relayed marks a write from a
-// table: how late it is says how far behind the relay is, and nothing of the generator.
+// Sent is one write of a message to the broker; Republish marks every write after the first. Relayed marks a write that
+// follows one to a database: how late it is says how far behind the database or the relay is, and nothing of the generator.
 type Sent struct {
 	Seq       int64
 	Scheduled time.Duration
@@ -100,6 +100,7 @@ type Handled struct {
 	Started   time.Duration
 	Finished  time.Duration
 	Result    Result
+	Simulated bool // the profile's failure model asked for this result
 	Warmup    bool
 }
 

@@ -36,9 +36,6 @@ func (r *run) assemble() error {
 		return err
 	}
 	var err error
-	if r.logs, err = r.latencies.OpenLogs(filepath.Join(r.o.Dir, "latency"), r.base.Start()); err != nil {
-		return err
-	}
 	if r.service, err = r.newService(); err != nil {
 		return err
 	}
@@ -48,6 +45,9 @@ func (r *run) assemble() error {
 	r.timeline = fault.NewTimeline(r.base, r.faults(), r.faultChanged)
 	if err := r.timeline.Available(); err != nil {
 		return environment("%w", err)
+	}
+	if r.logs, err = r.latencies.OpenLogs(filepath.Join(r.o.Dir, "latency"), r.base.Start()); err != nil {
+		return err
 	}
 	if r.watch, err = newWatch(r); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (r *run) newService() (*workers.Service, error) {
 	r.failing = workers.NewFailing(shares(w.Fail), r.seed)
 	return workers.New(workers.Config{
 		Base: r.base, Driver: r.broker.Driver(), Version: r.o.Version, MeasureFrom: leadTime + r.o.Profile.Load.Warmup, Seed: r.seed,
-		Queue: r.plan.Work, Workers: w.Count, Prefetch: w.Prefetch, Concurrency: w.Concurrency, AckBatch: w.AckBatch,
+		Run: r.o.RunID, Queue: r.plan.Work, Workers: w.Count, Prefetch: w.Prefetch, Concurrency: w.Concurrency, AckBatch: w.AckBatch,
 		AckInterval: w.AckInterval, HandlerTimeout: w.HandlerTimeout, RetryPublishTimeout: w.RetryPublishTimeout,
 		RateLimit: w.RateLimit, Breaker: breakerSettings(w.Breaker), Inbox: r.box, ServiceTime: times, Failing: r.failing,
 		Budget: r.budget(), Park: parkVia(r.o.Profile.Topology.ParkVia),

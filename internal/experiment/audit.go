@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"spillway/internal/broker"
+	"spillway/internal/envelope"
 	"spillway/internal/ledger"
 	"spillway/internal/postgres"
 )
@@ -54,7 +55,7 @@ func (r *run) readDatabase(ctx context.Context, truth *ledger.Truth) {
 		})
 	}
 	if err != nil {
-		truth.Unaudited(fmt.Sprintf("the database: %v", err))
+		truth.UnreadDatabase(err.Error())
 	}
 }
 
@@ -82,6 +83,9 @@ func (r *run) readBroker(ctx context.Context, truth *ledger.Truth) {
 	for queue, messages := range lying {
 		where := r.placeOf(queue)
 		for _, m := range messages {
+			if m.Run != r.o.RunID { // of another run, with a sequence of its own
+				m.Seq = envelope.NoSeq
+			}
 			truth.Lying(m.Seq, where)
 		}
 	}

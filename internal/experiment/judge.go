@@ -14,6 +14,7 @@ import (
 const (
 	maxPacerLagP50 = 10 * time.Millisecond  // of due instant to hand-over: beyond, the generator is starved all the time
 	maxPacerLagP99 = 300 * time.Millisecond // the same: beyond, it was starved for a while
+	maxProbeGap    = 2 * time.Second        // between two samples of the ages, which are due ten times a second
 	maxClockDrift  = 100 * time.Millisecond // wall clock against monotonic clock over the run
 	minSamples     = 100                    // of confirm latency: below, a p99 is one message
 )
@@ -113,6 +114,9 @@ func (r *run) distrustGenerator(invalid func(code, format string, args ...any)) 
 }
 
 func (r *run) distrustSamples(invalid func(code, format string, args ...any)) {
+	if gap := r.probe.Ages().Gap(); gap > maxProbeGap {
+		invalid("probe-gap", "ages were not sampled for %v (bound %v): what was oldest meanwhile is not known", gap.Round(time.Millisecond), maxProbeGap)
+	}
 	s, _ := r.latencies.Confirm.Summary()
 	if s.Count < minSamples {
 		invalid("too-few-samples", "%d confirm latencies were recorded; %d are needed: offer more, or for longer", s.Count, minSamples)

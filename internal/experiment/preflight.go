@@ -32,7 +32,7 @@ func (r *run) preflight(ctx context.Context) error {
 	if err := r.makeDir(); err != nil {
 		return err
 	}
-	if err := r.reach(ctx); err != nil {
+	if err := r.reach(ctx); err != nil { // after the folder: it is the cheaper question
 		return err
 	}
 	plan, err := topology.Build(r.topologySettings())

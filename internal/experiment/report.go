@@ -185,7 +185,7 @@ func (r *run) save(res *result.Result) error {
 		return fmt.Errorf("save: %w", err)
 	}
 	if res.Verdict != result.Pass && r.o.Servers.Control != nil {
-		if err := r.o.Servers.Control.CopyLogs(filepath.Join(r.o.Dir, "stack-logs")); err != nil {
+		if err := r.o.Servers.Control.CopyLogs(filepath.Join(r.o.Dir, stackLogs)); err != nil {
 			r.say("stack logs: %v", err)
 		}
 	}

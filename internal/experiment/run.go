@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"spillway/internal/broker/rabbit"
@@ -30,6 +31,8 @@ import (
 type run struct {
 	o    Options
 	seed uint64
+
+	madeDir bool // this run made its folder
 
 	// preflight
 	admin      *rabbit.Driver
@@ -83,21 +86,30 @@ type run struct {
 // there is no result: it wraps ErrEnvironment when nothing could be started, and is internal otherwise.
 func Run(ctx context.Context, o Options) (*result.Result, error) {
 	r := &run{o: o, seed: seedOf(o.Profile.Seed), startedAt: time.Now(), before: used(), steal: readCPU()}
-	if err := r.preflight(ctx); err != nil {
-		return nil, err
-	}
 	defer r.close()
-	if err := r.provision(ctx); err != nil {
+	if err := r.prepare(ctx); err != nil {
+		r.unmakeDir()
 		return nil, err
-	}
-	if err := r.assemble(); err != nil {
-		return nil, errors.Join(err, r.remove())
 	}
 	res, err := r.measure(ctx)
 	if cleanErr := r.clean(err == nil && res.Verdict == result.Pass); cleanErr != nil && err == nil {
 		fmt.Fprintf(o.Log, "clean up: %v\n", cleanErr)
 	}
 	return res, err
+}
+
+// prepare is the protocol up to the first connection of a worker. After an error nothing is left on the servers.
+func (r *run) prepare(ctx context.Context) error {
+	if err := r.preflight(ctx); err != nil {
+		return err
+	}
+	if err := r.provision(ctx); err != nil {
+		return err
+	}
+	if err := r.assemble(); err != nil {
+		return errors.Join(err, r.remove())
+	}
+	return nil
 }
 
 // measure is the protocol from the first connection of a worker to the saved result.
@@ -141,6 +153,7 @@ func (r *run) say(format string, args ...any) {
 
 // close lets go of what the run holds in this process. It is safe at any point of the protocol.
 func (r *run) close() {
+	r.withdrawTarget()
 	if r.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
@@ -198,8 +211,12 @@ func (r *run) remove() error {
 	return errors.Join(r.broker.Remove(ctx), r.db.Drop(ctx))
 }
 
-// makeDir makes the run's folder and proves that it can be written, before any load.
+// makeDir makes the run's folder and proves that it can be written, before any load. What an earlier run left there goes: a
+// verdict that is not this run's must not be found in it.
 func (r *run) makeDir() error {
+	if _, err := os.Stat(r.o.Dir); err != nil {
+		r.madeDir = true
+	}
 	if err := os.MkdirAll(r.o.Dir, 0o755); err != nil {
 		return environment("results folder %s cannot be made: %w; give another with -o", r.o.Dir, err)
 	}
@@ -207,5 +224,23 @@ func (r *run) makeDir() error {
 	if err != nil {
 		return environment("results folder %s cannot be written: %w; give another with -o", r.o.Dir, err)
 	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+	return errors.Join(probe.Close(), os.Remove(probe.Name()), removeOld(filepath.Join(r.o.Dir, result.FileResult)),
+		os.RemoveAll(filepath.Join(r.o.Dir, stackLogs)))
+}
+
+// stackLogs is the folder of the servers' logs in a run's folder.
+const stackLogs = "stack-logs"
+
+func removeOld(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return environment("the result of an earlier run, %s, cannot be replaced: %w", path, err)
+	}
+	return nil
+}
+
+// unmakeDir removes the folder of a run that never got to its load, if this run made it and it is empty.
+func (r *run) unmakeDir() {
+	if r.madeDir {
+		_ = os.Remove(r.o.Dir) // refused when something is in it
+	}
 }

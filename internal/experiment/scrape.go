@@ -33,7 +33,7 @@ func (r *run) targetFile() string {
 	return filepath.Join(r.o.Servers.TargetsDir, "spillway-"+r.o.RunID+".json")
 }
 
-// lastScrape lets Prometheus take the final values, then withdraws the target.
+// lastScrape lets Prometheus take the final values.
 func (r *run) lastScrape() {
 	if r.o.Servers.TargetsDir == "" {
 		return
@@ -43,5 +43,11 @@ func (r *run) lastScrape() {
 	if err := r.server.WaitScrape(ctx); err != nil {
 		r.say("prometheus did not take the last values within %v", scrapeTimeout)
 	}
-	_ = os.Remove(r.targetFile()) // gone with the stack otherwise
+}
+
+// withdrawTarget lets Prometheus forget the run. It is safe at any point of the protocol.
+func (r *run) withdrawTarget() {
+	if r.o.Servers.TargetsDir != "" {
+		_ = os.Remove(r.targetFile()) // gone with the stack otherwise
+	}
 }

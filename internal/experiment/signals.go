@@ -16,7 +16,7 @@ type signals struct {
 	event.NopWork
 	reconnects   atomic.Int64
 	cancels      atomic.Int64
-	transient    atomic.Int64 // attempts that failed with a transient error
+	transient    atomic.Int64 // attempts that failed with a transient error of the database's own
 	returns      atomic.Int64 // deliveries with an attempt above 1
 	breakerOpens atomic.Int64
 
@@ -96,7 +96,7 @@ func (s *signals) BreakerChanged(state string, at time.Duration) {
 
 // Handled implements event.WorkObserver.
 func (s *signals) Handled(e event.Handled) {
-	if e.Result == event.Transient {
+	if e.Result == event.Transient && !e.Simulated {
 		s.transient.Add(1)
 	}
 }

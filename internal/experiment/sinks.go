@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"spillway/internal/event"
@@ -80,12 +81,13 @@ func (r *run) openOrders() (*postgres.DB, error) {
 
 func (r *run) outboxConfig(shape arrival.Shape, f *publish.Factory) outbox.Config {
 	o, l := &r.o.Profile.Publish.Outbox, &r.o.Profile.Load
+	var step atomic.Uint64 // of all relays together
 	return outbox.Config{
 		Pool: r.orders.Pool(), Schema: r.orders.Schema(), Driver: r.broker.Driver(), Base: r.base, Maker: f, Exchange: r.plan.Orders,
 		Run: r.o.RunID, Writers: o.Writers, Relays: o.Relays, Lanes: o.Lanes, Batch: o.Batch, Window: l.ConfirmWindow, Poll: o.Poll,
 		Hold: outbox.DefaultHold, ShedAfter: l.ShedAfter, MeasureFrom: leadTime + l.Warmup, CatchUp: r.catchUp(shape, 1),
 		Load: r.loadObserver(), Links: event.Links{r.signals, r.metrics}, Observer: relayed{r},
-		Kill: func(outbox.Point) bool { return r.dies(rand.Float64()) },
+		Kill: func(outbox.Point) bool { return r.dies(step.Add(1)) },
 	}
 }
 
@@ -94,36 +96,55 @@ func (r *run) dualWrite(mode string, shape arrival.Shape, f *publish.Factory) lo
 	catchUp := r.catchUp(shape, 1)
 	cfg := outbox.DualConfig{
 		Pool: r.orders.Pool(), Base: r.base, Maker: f, Run: r.o.RunID, Writers: o.Writers, ShedAfter: l.ShedAfter, CatchUp: catchUp,
-		Load: r.loadObserver(), Observer: written{r},
-		Kill: func(int64) bool { return r.dies(rand.Float64()) },
+		Load: r.loadObserver(), Observer: outbox.Nop{},
+		Kill: func(seq int64) bool { return r.dies(uint64(seq)) },
 	}
 	if mode == modeDBFirst {
-		cfg.Publisher = func(o event.LoadObserver) *publish.Publisher { return r.publisher(0, f, nil, o) }
+		cfg.Observer = written{r}
+		cfg.Publisher = func(o event.LoadObserver) *publish.Publisher { return r.publisher(0, f, nil, secondStep{o}) }
 		return outbox.NewDBFirst(cfg)
 	}
 	cfg.Publisher = func(o event.LoadObserver) *publish.Publisher { return r.publisher(0, f, catchUp, o) }
 	return outbox.NewPublishFirst(cfg)
 }
 
-// dies draws whether the process dies between its two steps.
-func (r *run) dies(draw float64) bool { return draw < r.o.Profile.Publish.KillShare }
+// dies draws whether the process dies between its two steps, the n-th time that it is asked or for the n-th message.
+func (r *run) dies(n uint64) bool {
+	var source rand.PCG
+	source.Seed(r.seed^killSalt, n)
+	return float64(source.Uint64()>>11)/(1<<53) < r.o.Profile.Publish.KillShare
+}
+
+// killSalt keeps the deaths apart from what else is drawn by seed and sequence.
+const killSalt = 0x6b696c6c
+
+// secondStep marks publishes that are the second of two steps: how late they are says nothing of the generator.
+type secondStep struct{ event.LoadObserver }
+
+// Sent implements event.LoadObserver.
+func (s secondStep) Sent(e event.Sent) {
+	e.Relayed = true
+	s.LoadObserver.Sent(e)
+}
 
 // written hears of orders committed ahead of their event: how late the writing began is the generator's health there.
 type written struct{ run *run }
 
 // Written implements outbox.WriteObserver.
-func (w written) Written(e outbox.Written) {
+func (w written) Written(e outbox.Written) { w.run.wrote(e, false) }
+
+func (r *run) wrote(e outbox.Written, queued bool) {
 	if !e.Warmup {
-		w.run.latencies.ScheduleLag.Record(e.Began - e.Scheduled)
+		r.latencies.ScheduleLag.Record(e.Began - e.Scheduled)
 	}
-	w.run.metrics.Written(e.Began-e.Scheduled, e.Warmup)
+	r.metrics.Written(e.Began-e.Scheduled, e.Warmup, queued)
 }
 
 // relayed hears of an outbox's writers and relays.
 type relayed struct{ run *run }
 
 // Written implements outbox.WriteObserver.
-func (r relayed) Written(e outbox.Written) { written(r).Written(e) }
+func (r relayed) Written(e outbox.Written) { r.run.wrote(e, true) }
 
 // Claimed implements outbox.RelayObserver.
 func (relayed) Claimed(string, int, time.Duration) {}

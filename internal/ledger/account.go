@@ -55,17 +55,19 @@ func (l *Ledger) Account(t *Truth) Account {
 		a.outcome(state, t.marks[seq])
 		a.fate(seq, state, t)
 	}
-	a.doubtAbsences()
+	a.doubtAbsences(t)
 	return a
 }
 
 // doubtAbsences takes back what is concluded from not finding something, where a place could not be read.
-func (a *Account) doubtAbsences() {
-	if len(a.Unaudited) == 0 {
+func (a *Account) doubtAbsences(t *Truth) {
+	if len(t.unaudited) == 0 {
 		return
 	}
-	a.NotAudited, a.Lost, a.MissingEffects = a.Lost, 0, 0
-	a.LostSamples, a.MissingSamples = nil, nil
+	a.NotAudited, a.Lost, a.LostSamples = a.Lost, 0, nil
+	if t.databaseUnread {
+		a.MissingEffects, a.MissingSamples = 0, nil
+	}
 }
 
 func (a *Account) outcome(state byte, m mark) {
@@ -171,6 +173,9 @@ func (a *Account) HeldByBroker(n int64) {
 	n = min(n, a.Lost)
 	a.Lost -= n
 	a.Queued += n
+	if n > 0 {
+		a.LostSamples = nil // any of them may be one that is held
+	}
 }
 
 // Balance checks that the account adds up; an error is a defect of spillway, and makes a run invalid.

@@ -344,10 +344,24 @@ func TestAbsenceProvesNothingWhereAPlaceWasNotRead(t *testing.T) {
 	truth := ledger.NewTruth(b.Span())
 	truth.Claimed(1) // and no effect seen; 0 was seen nowhere
 	truth.Effects(2, 2, 0)
-	truth.Unaudited("the database")
+	truth.UnreadDatabase("it was away")
 	a := b.Account(truth)
 	if broken := a.Broken(ledger.Allowance{}); len(broken) != 1 || !errors.Is(broken[0], ledger.ErrDuplicateEffects) {
 		t.Fatalf("broken %v, want the duplicate effect alone", broken)
+	}
+}
+
+// Claims and effects were read, so a claim without its effect is proved whatever else was not.
+func TestAMissingEffectIsProvedAlsoWhereTheQueuesWereNotRead(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.confirmed(0, 0)
+	truth := ledger.NewTruth(b.Span())
+	truth.Claimed(0)
+	truth.Unaudited("the queues")
+	a := b.Account(truth)
+	if broken := a.Broken(ledger.Allowance{}); len(broken) != 1 || !errors.Is(broken[0], ledger.ErrMissingEffects) || a.NotAudited != 1 {
+		t.Fatalf("broken %v, %d not audited; want the missing effect, and 1", broken, a.NotAudited)
 	}
 }
 

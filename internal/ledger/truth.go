@@ -12,7 +12,8 @@ type Truth struct {
 	ordered bool    // there are orders
 	foreign int64   // things found that carry no sequence of this run
 
-	unaudited []string
+	unaudited      []string
+	databaseUnread bool
 }
 
 // mark says where a message was found.
@@ -85,6 +86,12 @@ func (t *Truth) Expirable(seq int64) { t.mark(seq, markExpirable) }
 
 // Unaudited notes a place that could not be read. A run with one is never passed.
 func (t *Truth) Unaudited(what string) { t.unaudited = append(t.unaudited, what) }
+
+// UnreadDatabase notes that claims and effects could not be read: nothing follows from not having seen one.
+func (t *Truth) UnreadDatabase(why string) {
+	t.databaseUnread = true
+	t.Unaudited("the database: " + why)
+}
 
 func (t *Truth) mark(seq int64, m mark) {
 	if !t.known(seq) {

@@ -49,9 +49,12 @@ func newLoad(b *builder) load {
 	}
 }
 
-// Written notes an order committed with its event; lag is how late its writing began.
-func (l *load) Written(lag time.Duration, warmup bool) {
-	l.pending.Inc()
+// Written notes an order committed ahead of its event; lag is how late its writing began. queued says that the event was
+// committed with it, to be relayed.
+func (l *load) Written(lag time.Duration, warmup, queued bool) {
+	if queued {
+		l.pending.Inc()
+	}
 	if !warmup {
 		l.lag.Observe(lag.Seconds())
 	}

@@ -31,16 +31,16 @@ const (
 
 // Phases returns the phases of a run in their order. The slice is the caller's.
 func Phases() []string {
-	return []string{"preflight", "provision", "warm-up", "load", "drain", "audit", "save"}
+	return []string{"warm-up", "load", "drain", "audit"}
 }
 
 func newState(b *builder, o Options) state {
 	queues := append([]string{Work, Parking}, o.Tiers...)
 	places := append([]string{Work, Retry, Parking, Unsettled}, o.Tiers...)
 	return state{
-		inFlight: b.gauge("in_flight_messages", "Messages published and not yet settled by the broker."),
+		inFlight: b.gauge("in_flight_messages", "Messages due and not known to be at the broker: waiting to be sent, or unanswered."),
 		unacked:  b.gauge("unacked_messages", "Messages delivered to workers and not yet settled by them."),
-		debt:     b.gauge("retry_debt_messages", "Messages that wait in retry tiers or for dead-lettering."),
+		debt:     b.gauge("retry_debt_messages", "Messages that wait in retry tiers."),
 		ready:    b.gauges("queue_ready_messages", "Messages ready in a queue, as the broker counts them.", "queue", queues),
 		age: b.gauges("oldest_age_seconds",
 			"Time since the oldest message entered the place; for unsettled, since it was due.", "place", places),

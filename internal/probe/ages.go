@@ -12,11 +12,17 @@ import (
 type Ages struct {
 	work, retry, parking, unsettled []time.Duration
 	tiers                           map[string][]time.Duration
+
+	last, gap time.Duration // of the last sample, and the longest between two
 }
 
 func newAges() *Ages { return &Ages{tiers: map[string][]time.Duration{}} }
 
 func (a *Ages) add(v ledger.View) {
+	if a.last > 0 {
+		a.gap = max(a.gap, v.At-a.last)
+	}
+	a.last = v.At
 	a.work = append(a.work, v.Work)
 	a.retry = append(a.retry, v.Retry)
 	a.parking = append(a.parking, v.Parking)
@@ -25,6 +31,9 @@ func (a *Ages) add(v ledger.View) {
 		a.tiers[tier] = append(a.tiers[tier], age)
 	}
 }
+
+// Gap is the longest time between two samples: nothing is known of ages inside it.
+func (a *Ages) Gap() time.Duration { return a.gap }
 
 // Age sums up the samples of one place.
 type Age struct {

@@ -133,7 +133,7 @@ var mistakes = []struct{ name, yaml, want string }{
 	{"not a number is no rate", "name: a\nload: {rate: NaN, duration: 1s}\n", `load.rate: "NaN" is not a finite number`},
 	{"a quoted number is a text", "name: a\nload: {rate: \"5\", duration: 1s}\n", `load.rate: "5" is not a finite number`},
 	{"a rate that never comes to a message", "name: a\nload: {rate: 0.1, duration: 1s}\n", "offer no message at all"},
-	{"more messages than numbers", "name: a\nload: {rate: 10000000, duration: 720h}\n", "more messages than can be numbered"},
+	{"more messages than numbers", "name: a\nload: {rate: 10000000, duration: 720h}\n", "more messages than one run accounts for"},
 	{"a missing value", sound + "seed:\n", "p.yaml:3:7: seed: is empty; want a whole number"},
 	{"a fraction where whole numbers count", sound + "workers: {count: 1.5}\n", `workers.count: "1.5" is not a whole number`},
 	{"a number that no integer holds", sound + "workers: {count: 99999999999999999999}\n", "workers.count: 99999999999999999999 is out of range"},

@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"strings"
 	"time"
-
-	"spillway/internal/envelope"
 )
 
 // A rule is about several keys at once. It runs when the keys that it reads have no problem of their own.
@@ -35,6 +33,7 @@ func rules() []rule {
 		{nil, faultsFit},
 		{nil, faultsDoNotOverlap},
 		{nil, thresholdsParse},
+		{nil, keysHaveMeaning},
 	}
 }
 
@@ -142,10 +141,13 @@ func offersMessages(j *judge) {
 	if total < 1 {
 		j.report("load.rate", "%v messages/s over %s offer no message at all", j.Load.Rate, durationText(j.Load.Warmup+j.Load.Duration))
 	}
-	if total > envelope.MaxSeq {
-		j.report("load.rate", "%v messages/s over %s offer more messages than can be numbered (2^40)", j.Load.Rate, durationText(j.Load.Warmup+j.Load.Duration))
+	if total > maxOffered {
+		j.report("load.rate", "%v messages/s over %s offer more messages than one run accounts for (2^30)", j.Load.Rate, durationText(j.Load.Warmup+j.Load.Duration))
 	}
 }
+
+// maxOffered is as many as the ledger of one run keeps a state of.
+const maxOffered = 1 << 30
 
 func badSharesFit(j *judge) {
 	sum, first := 0.0, map[string]int{}

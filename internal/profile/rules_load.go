@@ -57,3 +57,23 @@ func sizesFit(j *judge) {
 		j.report("load.sizes.list", "has no meaning with the distribution %s", s.Distribution)
 	}
 }
+
+// keysHaveMeaning refuses values that do nothing with the rest: who sets one expects something of it. A default says
+// nothing, since the effective profile writes every key out.
+func keysHaveMeaning(j *judge) {
+	l, mode := &j.Load, j.Publish.Mode
+	for _, m := range []struct {
+		key    string
+		vain   bool
+		reason string
+	}{
+		{"load.size", l.Size != 512 && l.Sizes.Distribution != "fixed", "load.sizes.distribution is " + l.Sizes.Distribution + ", and only fixed takes it"},
+		{"load.publishers", l.Publishers != 1 && mode != "direct", "publish.mode is " + mode + ", and only direct has publishers of its own"},
+		{"load.sku_draw.exponent", l.SKUDraw.Exponent != 1 && l.SKUDraw.Distribution != "zipf", "the distribution is " + l.SKUDraw.Distribution + ", and only zipf has one"},
+		{"publish.kill_share", j.Publish.KillShare > 0 && mode == "direct", "publish.mode is direct, which has no two steps to die between"},
+	} {
+		if m.vain && j.sound(m.key) {
+			j.report(m.key, "does nothing here: %s", m.reason)
+		}
+	}
+}

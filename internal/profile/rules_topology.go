@@ -6,6 +6,9 @@ import (
 )
 
 func tiersRise(j *judge) {
+	if n := len(j.Topology.Tiers); n > maxTiers {
+		j.report("topology.tiers", "%d tiers; at most %d are possible", n, maxTiers)
+	}
 	tiers := j.Topology.Tiers
 	if len(tiers) == 0 {
 		j.report("topology.tiers", "is empty; a retry needs a tier to wait in")
@@ -106,3 +109,6 @@ func faultsDoNotOverlap(j *judge) {
 		}
 	}
 }
+
+// maxTiers is as many as the ledger keeps ages of; three are usual.
+const maxTiers = 16

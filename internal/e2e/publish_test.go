@@ -13,6 +13,9 @@ func mode(t *testing.T, name string, more ...string) run {
 	r := runProfile(t, call{args: args, env: s.env()}, 0)
 	r.noErrors(t)
 	s.nothingLeft(t, r.Run.ID)
+	if lag := r.Latency.ScheduleLag; lag == nil || lag.Count != 900 {
+		t.Errorf("schedule lag is %+v, want one sample for each of 900 messages", lag)
+	}
 	return r
 }
 

@@ -133,6 +133,8 @@ var mistakes = []struct{ name, yaml, want string }{
 	{"not a number is no rate", "name: a\nload: {rate: NaN, duration: 1s}\n", `load.rate: "NaN" is not a finite number`},
 	{"a quoted number is a text", "name: a\nload: {rate: \"5\", duration: 1s}\n", `load.rate: "5" is not a finite number`},
 	{"a rate that never comes to a message", "name: a\nload: {rate: 0.1, duration: 1s}\n", "offer no message at all"},
+	{"more tiers than are kept", sound + "topology: {tiers: [1s, 2s, 3s, 4s, 5s, 6s, 7s, 8s, 9s, 10s, 11s, 12s, 13s, 14s, 15s, 16s, 17s]}\n", "topology.tiers: 17 tiers; at most 16 are possible"},
+	{"a size that the distribution does not take", "name: a\nload: {rate: 100, duration: 20s, size: 600, sizes: {distribution: uniform}}\n", "load.size: does nothing here"},
 	{"more messages than numbers", "name: a\nload: {rate: 10000000, duration: 720h}\n", "more messages than one run accounts for"},
 	{"a missing value", sound + "seed:\n", "p.yaml:3:7: seed: is empty; want a whole number"},
 	{"a fraction where whole numbers count", sound + "workers: {count: 1.5}\n", `workers.count: "1.5" is not a whole number`},

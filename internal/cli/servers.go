@@ -37,7 +37,7 @@ type serverFlags struct {
 func (f *serverFlags) register(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringArrayVar(&f.uris, "uri", nil, "AMQP address, repeatable for the nodes of a cluster; default: servers of our own")
 	flags.StringVar(&f.management, "management", "", "management API address (default: port 15672 of the broker's host)")
-	flags.StringVar(&f.postgres, "postgres", "", "PostgreSQL address; default: a server of our own")
+	flags.StringVar(&f.postgres, "postgres", "", "PostgreSQL address; its password from $PGPASSWORD or a password file; default: a server of our own")
 	flags.StringVar(&f.username, "username", "", "broker user, in place of the one in --uri")
 	flags.StringVar(&f.passwordFile, "password-file", "", "file with the broker password ($SPILLWAY_PASSWORD holds the password itself)")
 	flags.StringVar(&f.tls.CAFile, "tls-ca", "", "certificate authority of the broker (PEM file)")

@@ -152,9 +152,17 @@ func (r *run) signalSummary() result.Signals {
 	return result.Signals{
 		BlockedSeconds: result.Seconds(r.signals.blockedFor(now)), Reconnects: r.signals.reconnects.Load(),
 		ConsumerCancels: r.signals.cancels.Load(), BreakerOpens: r.signals.breakerOpens.Load(),
-		BreakerOpenSeconds: result.Seconds(r.signals.breakerOpenFor(now)), PoolWaitSeconds: result.Seconds(r.db.PoolWait()),
+		BreakerOpenSeconds: result.Seconds(r.signals.breakerOpenFor(now)), PoolWaitSeconds: r.poolWait(),
 		CatchUp: r.catchUpSummary(),
 	}
+}
+
+// poolWait is unknown, not 0, without a pool to wait for.
+func (r *run) poolWait() *float64 {
+	if r.db.Pool() == nil {
+		return nil
+	}
+	return result.Seconds(r.db.PoolWait())
 }
 
 func (r *run) catchUpSummary() result.CatchUp {

@@ -40,7 +40,7 @@ type run struct {
 
 	// provision
 	broker *rabbit.Provisioned
-	db     *postgres.DB
+	db     database
 
 	// measure
 	base      *timebase.Base
@@ -173,7 +173,7 @@ func (r *run) clean(passed bool) error {
 		return nil
 	}
 	if r.o.Keep || !passed {
-		r.say("kept: %s, schema %q (spillway doctor --clean removes what runs have left)", r.keptAtBroker(), r.db.Schema())
+		r.say("kept: %s, %s (spillway doctor --clean removes what runs have left)", r.keptAtBroker(), r.schemaWords())
 		return nil
 	}
 	return r.remove()
@@ -189,6 +189,14 @@ func (r *run) keptAtBroker() string {
 	default:
 		return "the queues as they were declared"
 	}
+}
+
+// schemaWords says what the run has in the database.
+func (r *run) schemaWords() string {
+	if schema := r.db.Schema(); schema != "" {
+		return fmt.Sprintf("schema %q", schema)
+	}
+	return "no database"
 }
 
 // remove deletes the run's topology and schema.

@@ -92,7 +92,7 @@ var table = []Field{
 	{Path: "workers.breaker.half_open_probes", Doc: "Handlers let through while it is half-open; all must succeed for it to close.", Default: "3", Range: from(1, 1000)},
 
 	{Path: "inbox", Doc: "The idempotent inbox."},
-	{Path: "inbox.strategy", Doc: "transaction: several statements in one transaction. statement: the same in a single statement. batch: many deliveries in one commit.", Default: "transaction", Choices: []string{"transaction", "statement", "batch"}},
+	{Path: "inbox.strategy", Doc: "transaction: several statements in one transaction. statement: the same in a single statement. batch: many deliveries in one commit. none: no database at all; handlers answer applied without an effect, to find the ceiling of broker and client, and the run is never a pass since nothing is proved.", Default: "transaction", Choices: []string{"transaction", "statement", "batch", InboxNone}},
 	{Path: "inbox.batch", Doc: "Of the strategy batch. Handlers wait for their batch, so there must be many of them: workers.count x workers.concurrency bounds its size."},
 	{Path: "inbox.batch.size", Doc: "Deliveries in one commit, at most.", Unit: "messages", Default: "256", Range: from(1, 10_000)},
 	{Path: "inbox.batch.linger", Doc: "How long a batch waits to fill. 0 takes what is there.", Default: "1ms", Range: from(0, 60)},

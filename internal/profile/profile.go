@@ -28,6 +28,12 @@ type Profile struct {
 	Expect      Expect            `yaml:"expect"`
 }
 
+// NeedsDatabase reports whether a run of the profile has a database.
+func (p *Profile) NeedsDatabase() bool { return p.Inbox.Strategy != InboxNone }
+
+// InboxNone is the strategy of runs without a database.
+const InboxNone = "none"
+
 // Load is the offered load. Offered messages are exactly rate x (warmup + duration), rounded down.
 type Load struct {
 	Rate          float64       `yaml:"rate"`           // messages per second in total, above 0; required
@@ -155,7 +161,7 @@ type Breaker struct {
 
 // Inbox is the idempotent inbox.
 type Inbox struct {
-	Strategy     string `yaml:"strategy"`      // "transaction" (default), "statement" or "batch"
+	Strategy     string `yaml:"strategy"`      // "transaction" (default), "statement", "batch" or "none"
 	Batch        Batch  `yaml:"batch"`         // of batch
 	InitialStock int64  `yaml:"initial_stock"` // units of each SKU at the start; default 1000000000
 }

@@ -32,6 +32,8 @@ func rules() []rule {
 		{[]string{"topology.isolation", "topology.declare"}, somethingIsDeclared},
 		{[]string{"topology.declare", "topology.management"}, policiesNeedManagement},
 		{[]string{"topology.isolation", "topology.management"}, vhostsNeedManagement},
+		{[]string{"inbox.strategy", "publish.mode"}, publishingNeedsDatabase},
+		{[]string{"inbox.strategy"}, faultsNeedDatabase},
 		{nil, faultsFit},
 		{nil, faultsDoNotOverlap},
 		{nil, thresholdsParse},

@@ -33,3 +33,20 @@ func TestARunWithoutADatabaseIsNeverAPass(t *testing.T) {
 			r.Environment.Postgres.Version, r.Inbox.CommitsPerSecond, r.Signals.PoolWaitSeconds)
 	}
 }
+
+// TestAClosedLoadIsMarkedInItsResult offers on real servers and with a database: only the schedule is missing.
+func TestAClosedLoadIsMarkedInItsResult(t *testing.T) {
+	t.Parallel()
+	s := sharedServers(t)
+	r := runProfile(t, call{args: short("-z", "1s", "-c", "20", "--set", "load.mode=closed", "--set", "load.publishers=2"), env: s.env()}, 0)
+	if r.Run.LoadMode != "closed" || !strings.Contains(r.finding(t, "closed-load"), "no schedule") {
+		t.Errorf("load mode %q, findings %v", r.Run.LoadMode, r.Findings)
+	}
+	m := r.Messages
+	if m.Offered < 100 || m.Confirmed != m.Offered || m.Applied != m.Offered || m.Shed != 0 || m.DuplicateEffects != 0 {
+		t.Errorf("account %+v, want all that was offered applied", m)
+	}
+	if r.Signals.CatchUp.Policy != "none" || r.Signals.CatchUp.Late != 0 {
+		t.Errorf("catch-up %+v, want none", r.Signals.CatchUp)
+	}
+}

@@ -40,7 +40,7 @@ func (r *run) identity() result.Run {
 	maps.Copy(labels, r.o.Labels)
 	return result.Run{
 		ID: r.o.RunID, Name: r.o.Profile.Name, StartedAt: r.startedAt.UTC(), FinishedAt: time.Now().UTC(), Labels: labels,
-		Version: r.o.Version, Revision: r.o.Revision, Seed: r.seed,
+		Version: r.o.Version, Revision: r.o.Revision, Seed: r.seed, LoadMode: r.o.Profile.Load.Mode,
 		Instances: []result.Instance{{ID: 0, Offered: r.account.Offered}},
 	}
 }
@@ -167,12 +167,18 @@ func (r *run) poolWait() *float64 {
 
 func (r *run) catchUpSummary() result.CatchUp {
 	out := result.CatchUp{Policy: r.o.Profile.Load.CatchUp}
+	if r.o.Profile.Load.Closed() {
+		out.Policy = noCatchUp
+	}
 	for _, c := range r.catchUps {
 		out.Late += c.Late()
 		out.Bursts += c.Bursts()
 	}
 	return out
 }
+
+// noCatchUp is the policy of a load without a schedule: nothing can be late.
+const noCatchUp = "none"
 
 func (r *run) process() result.Process {
 	now := used()

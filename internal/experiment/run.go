@@ -18,7 +18,6 @@ import (
 	"spillway/internal/storm"
 	"spillway/internal/timebase"
 	"spillway/internal/topology"
-	"spillway/loadgen"
 	"spillway/loadgen/outbox"
 	"spillway/loadgen/publish"
 	"spillway/workers"
@@ -53,7 +52,7 @@ type run struct {
 	metrics   *metrics.Metrics
 	server    *metrics.Server
 	failing   *workers.Failing
-	generator *loadgen.Generator
+	generator load
 	catchUps  []*publish.CatchUp // one per sink
 	orders    *postgres.DB       // the load side's own pool; nil in mode direct
 	outbox    *outbox.Sink       // nil but in mode outbox

@@ -10,8 +10,9 @@ var table = []Field{
 	{Path: "labels", Doc: "Free text by name, copied to the result."},
 	{Path: "seed", Doc: "Seeds every draw. 0 lets the run take one from the clock and record it.", Default: "0", Range: from(0, 1<<64)},
 
-	{Path: "load", Doc: "The offered load. Exactly rate x (warmup + duration) messages are offered, rounded down."},
-	{Path: "load.rate", Doc: "Messages per second in total, over all publishers.", Unit: "messages/s", Need: true, Range: above(0, 10_000_000)},
+	{Path: "load", Doc: "The offered load. Exactly rate x (warmup + duration) messages are offered, rounded down, unless the mode is closed."},
+	{Path: "load.mode", Doc: "open: arrivals keep to a schedule, whatever the broker does. closed: no schedule, every publisher keeps its window full for warmup + duration; it finds a ceiling, and latencies count from the sending. Then rate, catch_up and shed_after are ignored.", Default: "open", Choices: []string{"open", LoadClosed}},
+	{Path: "load.rate", Doc: "Messages per second in total, over all publishers. Required, above 0, in mode open; ignored in mode closed.", Unit: "messages/s", Default: "0", Range: from(0, 10_000_000)},
 	{Path: "load.duration", Doc: "Length of the measured part.", Need: true, Range: above(0, maxSeconds)},
 	{Path: "load.warmup", Doc: "Load before the measured part, at the same rate: apart in rates and latencies, inside the account.", Default: "0s", Range: from(0, maxSeconds)},
 	{Path: "load.arrivals", Doc: "Spacing of the arrivals: equal, or as a Poisson process.", Default: "constant", Choices: []string{"constant", "poisson"}},

@@ -17,6 +17,7 @@ import (
 // pair is one run of each side, next to each other in time.
 type pair struct {
 	ours, plain measurement
+	others      float64 // see others
 }
 
 // comparison is all pairs, and what the program under test said of where it ran.
@@ -36,7 +37,7 @@ type about struct {
 // compare runs the pairs in the order A B B A, so that a drift of the machine falls on both sides.
 func compare(ctx context.Context, o options) (c comparison, err error) {
 	for i := range o.pairs {
-		var p pair
+		p := pair{others: others(ctx)}
 		first, second := func() error { p.ours, err = ours(ctx, o, &c.about); return err }, func() error { p.plain, err = plain(ctx, o); return err }
 		if i%2 == 1 {
 			first, second = second, first

@@ -41,11 +41,11 @@ func TestOnlyTheMissingAuditIsForgiven(t *testing.T) {
 func TestThePageSaysTheMediansAndTheRatioOfThePairs(t *testing.T) {
 	t.Parallel()
 	m := func(rate, cpu float64) measurement { return measurement{rate, 1_000_000, cpu} }
-	c := comparison{pairs: []pair{{m(200, 10), m(100, 40)}, {m(300, 20), m(100, 40)}, {m(450, 30), m(300, 40)}}}
+	c := comparison{pairs: []pair{{m(200, 10), m(100, 40), 0.1}, {m(300, 20), m(100, 40), 0.2}, {m(450, 30), m(300, 40), 0.9}}}
 	text := page(options{load: loadOptions{size: 512, window: 200, prefetch: 150}}, c, "some machine", time.Now())
 	for _, want := range []string{
 		"| confirmed, messages/s | 300 | 100 | 2.000 | 1.500 to 3.000 |", "| own CPU, us/message | 20.0 | 40.0 | 0.500 | 0.250 to 0.750 |",
-		"| 3 | 450 | 300 | 30.0 | 40.0 |", "512 bytes", "window of 200", "prefetch of 150", "some machine",
+		"| 3 | 450 | 300 | 30.0 | 40.0 | 90 % |", "used 20 % of the CPU time (median; 90 % at most)", "512 bytes", "window of 200", "prefetch of 150", "some machine",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)

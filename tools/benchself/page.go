@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -32,6 +33,9 @@ Made by `+"`make bench-self`"+`; do not edit. It is about the machine below and 
   properties and headers with a constant body. It measures nothing.
 
 `)
+	busy := of(c.pairs, func(p pair) float64 { return 100 * p.others })
+	fmt.Fprintf(&b, "While neither side ran, the idle broker and everything else on the machine used %.0f %% of the CPU time (median; %.0f %% at most).\n"+
+		"The more that is, the less a single pair says, and the wider the intervals.\n\n", median(busy), slices.Max(busy))
 	table(&b, c.pairs)
 	b.WriteString(`
 Medians over the runs. A ratio is the median of the pairs' ratios, with its 95 % percentile bootstrap interval over pairs
@@ -56,10 +60,10 @@ func table(b *strings.Builder, pairs []pair) {
 }
 
 func runs(b *strings.Builder, pairs []pair) {
-	b.WriteString("| pair | spillway, messages/s | plain loop, messages/s | spillway, us | plain loop, us |\n|---|---|---|---|---|\n")
+	b.WriteString("| pair | spillway, messages/s | plain loop, messages/s | spillway, us | plain loop, us | others |\n|---|---|---|---|---|---|\n")
 	for i, p := range pairs {
-		fmt.Fprintf(b, "| %d | %.0f | %.0f | %.1f | %.1f |\n", i+1, p.ours.ConfirmedPerSecond, p.plain.ConfirmedPerSecond,
-			p.ours.cpuPerMessage(), p.plain.cpuPerMessage())
+		fmt.Fprintf(b, "| %d | %.0f | %.0f | %.1f | %.1f | %.0f %% |\n", i+1, p.ours.ConfirmedPerSecond, p.plain.ConfirmedPerSecond,
+			p.ours.cpuPerMessage(), p.plain.cpuPerMessage(), 100*p.others)
 	}
 }
 

@@ -9,7 +9,7 @@ LDFLAGS  += -X spillway/internal/cli.version=$(VERSION)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup bench test cover lint vuln fmt fmt-check tidy-check smoke clean
+.PHONY: help build setup bench bench-self test cover lint vuln fmt fmt-check tidy-check smoke clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ setup: build ## make what the servers run in, once; a second call finds it there
 
 bench: setup ## run the profiles steady and outage on real servers and print both summaries
 	@tools/bench.sh
+
+bench-self: setup ## hold the speed of a run against a plain loop; writes docs/performance.md (PAIRS=10)
+	@tools/bench-self.sh $(if $(PAIRS),-pairs $(PAIRS))
 
 test: setup ## run every test, with the race detector, on real servers
 	@tools/test.sh
@@ -36,10 +39,10 @@ vuln: ## govulncheck, pinned: known vulnerabilities that the code reaches
 	@tools/vuln.sh
 
 fmt: ## format the code
-	gofmt -w cmd internal loadgen profiles workers
+	gofmt -w cmd internal loadgen profiles tools workers
 
 fmt-check: ## fail when a file is not formatted
-	@unformatted=$$(gofmt -l cmd internal loadgen profiles workers); \
+	@unformatted=$$(gofmt -l cmd internal loadgen profiles tools workers); \
 	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
 
 tidy-check: ## fail when go.mod or go.sum is not tidy

@@ -28,7 +28,7 @@ func (d *diagnosis) host(ctx context.Context) {
 	d.add(found("machine", "processors", cpus >= wantedCPUs, fmt.Sprint(cpus), "latencies on one processor measure its scheduler").optional(false))
 	d.add(hostMemory())
 	d.add(freeDisk("results", "."))
-	if cache, err := stack.CacheDir(); err == nil && len(d.flags.missing()) > 0 {
+	if cache, err := stack.CacheDir(); err == nil && len(d.flags.missing(d.profile)) > 0 {
 		d.add(freeDisk("servers' data", existing(cache)))
 	}
 	d.add(d.openFiles(), metricsPort(ctx))

@@ -42,7 +42,7 @@ func (d *diagnosis) close() {
 
 // examine fills in the checks. An error is one of use: a flag that makes no sense.
 func (d *diagnosis) examine(ctx context.Context) error {
-	needed := d.flags.missing()
+	needed := d.flags.missing(d.profile)
 	d.sources(ctx, needed)
 	given, err := d.app.given(d.flags, d.profile)
 	if err != nil {
@@ -172,7 +172,7 @@ func (d *diagnosis) needs(name string) bool {
 
 // database asks the database, when there is one to ask.
 func (d *diagnosis) database(ctx context.Context) {
-	if d.servers.Postgres == "" {
+	if d.servers.Postgres == "" || !d.profile.NeedsDatabase() {
 		return
 	}
 	var err error

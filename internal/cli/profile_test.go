@@ -66,7 +66,7 @@ func TestProfileValidateReportsAllProblemsOfAllFiles(t *testing.T) {
 		t.Errorf("exit %d with %q, want %d and steady alone", code, out, exitUsage)
 	}
 	for _, want := range []string{
-		bad + ":2:14: load.rate: 0 is out of range",
+		bad + ":2:14: load.rate: is required, above 0",
 		bad + `:2:31: load.sise: unknown key; did you mean "size"?`,
 		bad + `:3:14: thresholds.0: "mesages.lost" is not a path into result.json; did you mean "messages.lost"?`,
 		"stdin:1:1: load.rate: is required",

@@ -59,7 +59,7 @@ func (a *app) servers(ctx context.Context, f serverFlags, p *profile.Profile, lo
 	if err := checkGiven(given, f); err != nil {
 		return given, nothing, err
 	}
-	needed := f.missing()
+	needed := f.missing(p)
 	if len(needed) == 0 {
 		given.Lasting = true
 		return given, nothing, nil
@@ -110,16 +110,17 @@ func checkGiven(given experiment.Servers, f serverFlags) error {
 	return nil
 }
 
-// missing lists the services that were not given by address. Prometheus comes with the broker, for the run's metrics.
-func (f *serverFlags) missing() []string {
+// missing lists the services that the profile needs and that were not given by address. Prometheus comes, for the run's
+// metrics, when none was given.
+func (f *serverFlags) missing(p *profile.Profile) []string {
 	var needed []string
 	if len(f.uris) == 0 {
 		needed = append(needed, stack.RabbitMQ)
 	}
-	if f.postgres == "" {
+	if f.postgres == "" && p.NeedsDatabase() {
 		needed = append(needed, stack.PostgreSQL)
 	}
-	if len(needed) == len(stack.AllServices())-1 {
+	if len(f.uris) == 0 && f.postgres == "" {
 		needed = append(needed, stack.Prometheus)
 	}
 	return needed

@@ -32,7 +32,7 @@ func TestEveryProblemOfAProfileIsListedWithItsPosition(t *testing.T) {
 	t.Parallel()
 	end := spillwayOn(t, badProfile)
 	for _, want := range []string{
-		":3:9: load.rate: 0 is out of range",
+		":3:9: load.rate: is required, above 0",
 		`:4:13: load.duration: "tomorrow"`,
 		":5:9: load.size: 100 is out of range",
 		`:6:3: load.sise: unknown key; did you mean "size"?`,

@@ -39,7 +39,7 @@ func (r *run) assemble() error {
 	if r.service, err = r.newService(); err != nil {
 		return err
 	}
-	if r.generator, err = r.newGenerator(); err != nil {
+	if r.generator, err = r.newLoad(); err != nil {
 		return err
 	}
 	r.timeline = fault.NewTimeline(r.base, r.faults(), r.faultChanged)

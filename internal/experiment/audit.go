@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -54,7 +55,10 @@ func (r *run) readDatabase(ctx context.Context, truth *ledger.Truth) {
 			return nil
 		})
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoDatabase):
+		truth.Unaudited(err.Error())
+	case err != nil:
 		truth.UnreadDatabase(err.Error())
 	}
 }
@@ -67,7 +71,7 @@ func (r *run) awaitDatabase(ctx context.Context) error {
 	defer cancel()
 	for {
 		err := r.db.Ping(ctx)
-		if err == nil || !broker.Wait(ctx, drainPoll) {
+		if err == nil || errors.Is(err, errNoDatabase) || !broker.Wait(ctx, drainPoll) {
 			return err
 		}
 	}

@@ -202,6 +202,10 @@ func (r *run) remarks(res *result.Result) {
 	if r.interrupted {
 		find(res, result.Warning, "interrupted", "the run was interrupted; what had been offered was drained and audited")
 	}
+	if r.o.Profile.Load.Closed() {
+		find(res, result.Warning, "closed-load", "the load had no schedule: it offered what the broker took, so acceptance and sojourn "+
+			"count from the sending and leave out the wait of messages that a slow broker kept from being sent; read the rates")
+	}
 	if !r.drained {
 		find(res, result.Warning, "not-drained", "the backlog was not drained within %v", r.o.Profile.Drain.Timeout)
 	}

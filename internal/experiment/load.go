@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -12,7 +13,36 @@ import (
 	"spillway/loadgen/publish"
 )
 
-// newGenerator makes the load side: the shape, and what takes its arrivals to the broker.
+// load offers the messages of a run; see loadgen.Generator.
+type load interface {
+	Run(ctx context.Context) error
+	Walked() <-chan struct{}
+	Stop()
+}
+
+// newLoad makes the load side, with or without a schedule.
+func (r *run) newLoad() (load, error) {
+	if r.o.Profile.Load.Closed() {
+		return r.newClosed()
+	}
+	return r.newGenerator()
+}
+
+// newClosed makes the load that keeps every window full. It has no schedule, so there is nothing to catch up with.
+func (r *run) newClosed() (*loadgen.Closed, error) {
+	factory, err := r.factory()
+	if err != nil {
+		return nil, err
+	}
+	l := &r.o.Profile.Load
+	cfg := loadgen.ClosedConfig{Base: r.base, Start: leadTime, Warmup: l.Warmup, Span: l.Warmup + l.Duration}
+	for i := range l.Publishers {
+		cfg.Fillers = append(cfg.Fillers, r.publisher(i, factory, nil, r.loadObserver()))
+	}
+	return loadgen.NewClosed(cfg), nil
+}
+
+// newGenerator makes the load on a schedule: the shape, and what takes its arrivals to the broker.
 func (r *run) newGenerator() (*loadgen.Generator, error) {
 	l := &r.o.Profile.Load
 	shape, err := shapeOf(l)

@@ -20,6 +20,9 @@ const connsBesideHandlers = 3
 
 // DatabaseConnections returns how many connections to the database a run of the profile opens at most.
 func DatabaseConnections(p *profile.Profile) int {
+	if !p.NeedsDatabase() {
+		return 0
+	}
 	working := p.Workers.Count * p.Workers.Concurrency
 	if p.Inbox.Strategy == inbox.StrategyBatch { // handlers wait for a lane, and only lanes work on the database
 		working = p.Inbox.Batch.Lanes
@@ -43,7 +46,7 @@ func (r *run) preflight(ctx context.Context) error {
 	return nil
 }
 
-// reach connects to both servers, so that what is wrong with them is said in one sentence before anything is made.
+// reach connects to the servers, so that what is wrong with them is said in one sentence before anything is made.
 func (r *run) reach(ctx context.Context) error {
 	driver, err := rabbit.New(r.o.Servers.Broker)
 	if err != nil {
@@ -61,15 +64,8 @@ func (r *run) reach(ctx context.Context) error {
 	if r.product, r.brokerAt, err = driver.Server(ctx); err != nil {
 		return environment("broker: %w", err)
 	}
-	r.db, err = postgres.Open(ctx, postgres.Config{
-		URI: r.o.Servers.Postgres, Schema: schemaPrefix + r.o.RunID,
-		MaxConns:        DatabaseConnections(r.o.Profile),
-		ApplicationName: "spillway",
-	})
-	if err != nil {
-		return environment("database: %w", err)
-	}
-	return nil
+	r.db, err = r.openDatabase(ctx)
+	return err
 }
 
 // checkHosts refuses to load a machine that was not named on purpose.
@@ -78,11 +74,14 @@ func (r *run) checkHosts() error {
 	if r.management != nil {
 		hosts = append(hosts, r.management.Host())
 	}
-	database, err := postgres.Hosts(r.o.Servers.Postgres)
-	if err != nil {
-		return environment("database: %w", err)
+	if r.o.Profile.NeedsDatabase() {
+		database, err := postgres.Hosts(r.o.Servers.Postgres)
+		if err != nil {
+			return environment("database: %w", err)
+		}
+		hosts = append(hosts, database...)
 	}
-	return CheckHosts(append(hosts, database...), r.o.AllowHosts)
+	return CheckHosts(hosts, r.o.AllowHosts)
 }
 
 // CheckHosts refuses the first host that is not this machine and was not named on purpose; the error wraps ErrEnvironment.

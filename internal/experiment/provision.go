@@ -14,7 +14,7 @@ func (r *run) provision(ctx context.Context) error {
 	if r.o.Keep && !r.o.Servers.Lasting {
 		r.say("--keep: the servers of this run end with it; to look at what it leaves, run on `spillway stack up --detach`")
 	}
-	r.say("provision: topology (isolation %s, settings by %s) and schema %s", t.Isolation, t.Declare, r.db.Schema())
+	r.say("provision: topology (isolation %s, settings by %s) and %s", t.Isolation, t.Declare, r.schemaWords())
 	var err error
 	r.broker, err = rabbit.Provision(ctx, rabbit.ProvisionOptions{
 		Isolation: t.Isolation, Declare: t.Declare, Management: t.Management, RunID: r.o.RunID, Plan: r.plan,

@@ -40,7 +40,7 @@ func (r *run) identity() result.Run {
 	maps.Copy(labels, r.o.Labels)
 	return result.Run{
 		ID: r.o.RunID, Name: r.o.Profile.Name, StartedAt: r.startedAt.UTC(), FinishedAt: time.Now().UTC(), Labels: labels,
-		Version: r.o.Version, Revision: r.o.Revision, Seed: r.seed,
+		Version: r.o.Version, Revision: r.o.Revision, Seed: r.seed, LoadMode: r.o.Profile.Load.Mode,
 		Instances: []result.Instance{{ID: 0, Offered: r.account.Offered}},
 	}
 }
@@ -152,19 +152,33 @@ func (r *run) signalSummary() result.Signals {
 	return result.Signals{
 		BlockedSeconds: result.Seconds(r.signals.blockedFor(now)), Reconnects: r.signals.reconnects.Load(),
 		ConsumerCancels: r.signals.cancels.Load(), BreakerOpens: r.signals.breakerOpens.Load(),
-		BreakerOpenSeconds: result.Seconds(r.signals.breakerOpenFor(now)), PoolWaitSeconds: result.Seconds(r.db.PoolWait()),
+		BreakerOpenSeconds: result.Seconds(r.signals.breakerOpenFor(now)), PoolWaitSeconds: r.poolWait(),
 		CatchUp: r.catchUpSummary(),
 	}
 }
 
+// poolWait is unknown, not 0, without a pool to wait for.
+func (r *run) poolWait() *float64 {
+	if r.db.Pool() == nil {
+		return nil
+	}
+	return result.Seconds(r.db.PoolWait())
+}
+
 func (r *run) catchUpSummary() result.CatchUp {
 	out := result.CatchUp{Policy: r.o.Profile.Load.CatchUp}
+	if r.o.Profile.Load.Closed() {
+		out.Policy = noCatchUp
+	}
 	for _, c := range r.catchUps {
 		out.Late += c.Late()
 		out.Bursts += c.Bursts()
 	}
 	return out
 }
+
+// noCatchUp is the policy of a load without a schedule: nothing can be late.
+const noCatchUp = "none"
 
 func (r *run) process() result.Process {
 	now := used()

@@ -19,7 +19,6 @@ import (
 	"spillway/internal/storm"
 	"spillway/internal/timebase"
 	"spillway/internal/topology"
-	"spillway/loadgen"
 	"spillway/loadgen/outbox"
 	"spillway/loadgen/publish"
 	"spillway/workers"
@@ -43,7 +42,7 @@ type run struct {
 
 	// provision
 	broker *rabbit.Provisioned
-	db     *postgres.DB
+	db     database
 
 	// measure
 	base      *timebase.Base
@@ -56,7 +55,7 @@ type run struct {
 	metrics   *metrics.Metrics
 	server    *metrics.Server
 	failing   *workers.Failing
-	generator *loadgen.Generator
+	generator load
 	catchUps  []*publish.CatchUp // one per sink
 	orders    *postgres.DB       // the load side's own pool; nil in mode direct
 	outbox    *outbox.Sink       // nil but in mode outbox
@@ -186,7 +185,7 @@ func (r *run) clean(passed bool) error {
 		return nil
 	}
 	if r.o.Keep || !passed {
-		r.say("kept: %s, schema %q (spillway doctor --clean removes what runs have left)", r.keptAtBroker(), r.db.Schema())
+		r.say("kept: %s, %s (spillway doctor --clean removes what runs have left)", r.keptAtBroker(), r.schemaWords())
 		return nil
 	}
 	return r.remove()
@@ -202,6 +201,14 @@ func (r *run) keptAtBroker() string {
 	default:
 		return "the queues as they were declared"
 	}
+}
+
+// schemaWords says what the run has in the database.
+func (r *run) schemaWords() string {
+	if schema := r.db.Schema(); schema != "" {
+		return fmt.Sprintf("schema %q", schema)
+	}
+	return "no database"
 }
 
 // remove deletes the run's topology and schema.

@@ -166,7 +166,7 @@ func (r *run) readOrders(ctx context.Context, truth *ledger.Truth) {
 	if r.orders == nil {
 		return
 	}
-	err := r.db.Orders(ctx, func(seq int64, _ int) error {
+	err := r.orders.Orders(ctx, func(seq int64, _ int) error {
 		truth.Ordered(seq)
 		return nil
 	})
@@ -182,7 +182,7 @@ func (r *run) readOrders(ctx context.Context, truth *ledger.Truth) {
 const skipGrace = 5 * time.Second
 
 func (r *run) readOutbox(ctx context.Context, truth *ledger.Truth) error {
-	err := r.db.Outbox(ctx, func(row postgres.OutboxRow) error {
+	err := r.orders.Outbox(ctx, func(row postgres.OutboxRow) error {
 		if !row.Sent {
 			truth.Pending(row.Seq)
 		}
@@ -191,7 +191,7 @@ func (r *run) readOutbox(ctx context.Context, truth *ledger.Truth) error {
 	if err != nil {
 		return err
 	}
-	state, err := r.db.OutboxState(ctx, postgres.OutboxOrders, skipGrace)
+	state, err := r.orders.OutboxState(ctx, postgres.OutboxOrders, skipGrace)
 	c := r.outbox.Counts()
 	r.published.Relay = &result.Relay{
 		Batches: c.Claims, Published: c.Published, Duplicates: c.Duplicates, LostClaims: c.LostClaims, Kills: r.outbox.Kills(),

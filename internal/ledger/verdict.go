@@ -3,6 +3,7 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // The guarantees. The text of each is its definition.
@@ -44,7 +45,7 @@ func (a *Account) Broken(allowed Allowance) []error {
 // Sound returns why the account cannot be trusted, or nil.
 func (a *Account) Sound() error {
 	if len(a.Unaudited) > 0 {
-		return fmt.Errorf("%w: %v", ErrUnaudited, a.Unaudited)
+		return fmt.Errorf("%w: %s", ErrUnaudited, strings.Join(a.Unaudited, "; "))
 	}
 	return a.Balance()
 }

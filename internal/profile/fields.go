@@ -10,8 +10,9 @@ var table = []Field{
 	{Path: "labels", Doc: "Free text by name, copied to the result."},
 	{Path: "seed", Doc: "Seeds every draw. 0 lets the run take one from the clock and record it.", Default: "0", Range: from(0, 1<<64)},
 
-	{Path: "load", Doc: "The offered load. Exactly rate x (warmup + duration) messages are offered, rounded down."},
-	{Path: "load.rate", Doc: "Messages per second in total, over all publishers.", Unit: "messages/s", Need: true, Range: above(0, 10_000_000)},
+	{Path: "load", Doc: "The offered load. Exactly rate x (warmup + duration) messages are offered, rounded down, unless the mode is closed."},
+	{Path: "load.mode", Doc: "open: arrivals keep to a schedule, whatever the broker does. closed: no schedule, every publisher keeps its window full for warmup + duration; it finds a ceiling, and latencies count from the sending. Then rate, catch_up and shed_after are ignored.", Default: "open", Choices: []string{"open", LoadClosed}},
+	{Path: "load.rate", Doc: "Messages per second in total, over all publishers. Required, above 0, in mode open; ignored in mode closed.", Unit: "messages/s", Default: "0", Range: from(0, 10_000_000)},
 	{Path: "load.duration", Doc: "Length of the measured part.", Need: true, Range: above(0, maxSeconds)},
 	{Path: "load.warmup", Doc: "Load before the measured part, at the same rate: apart in rates and latencies, inside the account.", Default: "0s", Range: from(0, maxSeconds)},
 	{Path: "load.arrivals", Doc: "Spacing of the arrivals: equal, or as a Poisson process.", Default: "constant", Choices: []string{"constant", "poisson"}},
@@ -92,7 +93,7 @@ var table = []Field{
 	{Path: "workers.breaker.half_open_probes", Doc: "Handlers let through while it is half-open; all must succeed for it to close.", Default: "3", Range: from(1, 1000)},
 
 	{Path: "inbox", Doc: "The idempotent inbox."},
-	{Path: "inbox.strategy", Doc: "transaction: several statements in one transaction. statement: the same in a single statement. batch: many deliveries in one commit.", Default: "transaction", Choices: []string{"transaction", "statement", "batch"}},
+	{Path: "inbox.strategy", Doc: "transaction: several statements in one transaction. statement: the same in a single statement. batch: many deliveries in one commit. none: no database at all; handlers answer applied without an effect, to find the ceiling of broker and client, and the run is never a pass since nothing is proved.", Default: "transaction", Choices: []string{"transaction", "statement", "batch", InboxNone}},
 	{Path: "inbox.batch", Doc: "Of the strategy batch. Handlers wait for their batch, so there must be many of them: workers.count x workers.concurrency bounds its size."},
 	{Path: "inbox.batch.size", Doc: "Deliveries in one commit, at most.", Unit: "messages", Default: "256", Range: from(1, 10_000)},
 	{Path: "inbox.batch.linger", Doc: "How long a batch waits to fill. 0 takes what is there.", Default: "1ms", Range: from(0, 60)},

@@ -37,7 +37,7 @@ func TestTheDefaultsAreThoseOfTheDocumentation(t *testing.T) {
 	zero := int64(0)
 	want := &Profile{
 		Name: "a",
-		Load: Load{Rate: 100, Duration: 20 * time.Second, Arrivals: "constant", Publishers: 1, ConfirmWindow: 256,
+		Load: Load{Mode: "open", Rate: 100, Duration: 20 * time.Second, Arrivals: "constant", Publishers: 1, ConfirmWindow: 256,
 			ShedAfter: 30 * time.Second, Size: 512, SKUs: 1000, CountMin: 1, CountMax: 5, CatchUp: "bounded",
 			Sizes:   Sizes{Distribution: "fixed", Min: 480, Max: 65536, Median: 1024, Sigma: 0.5},
 			SKUDraw: SKUDraw{Distribution: "uniform", Exponent: 1}},
@@ -111,7 +111,7 @@ faults:
 `, Set{Path: "load.skus", Value: "many"}).Error()
 	want := strings.Join([]string{
 		`p.yaml:2:1: loadd: unknown key; did you mean "load"?`,
-		`p.yaml:4:9: load.rate: -1 is out of range; want above 0, at most 10000000 messages/s`,
+		`p.yaml:4:9: load.rate: -1 is out of range; want 0 to 10000000 messages/s`,
 		`p.yaml:6:9: load.size: 100 is out of range; want 480 to 1048576 bytes`,
 		`p.yaml:7:36: workers.ack_batch: 64 is above workers.prefetch, which is 20`,
 		`p.yaml:9:42: faults.0.for: the fault ends 13s into the load, after the load's end at 10s`,
@@ -128,7 +128,7 @@ var mistakes = []struct{ name, yaml, want string }{
 	{"a list is no profile", "- a\n", "p.yaml:1:1: is a list; want keys with values"},
 	{"rate is required", "name: a\nload: {duration: 1s}\n", "load.rate: is required"},
 	{"duration is required", "name: a\nload: {rate: 1}\n", "load.duration: is required"},
-	{"rate 0 offers nothing", "name: a\nload: {rate: 0, duration: 1s}\n", "load.rate: 0 is out of range"},
+	{"rate 0 offers nothing", "name: a\nload: {rate: 0, duration: 1s}\n", "load.rate: is required, above 0, unless load.mode is closed"},
 	{"infinity is no rate", "name: a\nload: {rate: .inf, duration: 1s}\n", `load.rate: ".inf" is not a finite number`},
 	{"not a number is no rate", "name: a\nload: {rate: NaN, duration: 1s}\n", `load.rate: "NaN" is not a finite number`},
 	{"a quoted number is a text", "name: a\nload: {rate: \"5\", duration: 1s}\n", `load.rate: "5" is not a finite number`},
@@ -175,6 +175,13 @@ var mistakes = []struct{ name, yaml, want string }{
 	{"a share above 1", sound + "workers: {fail: {transient: 1.5}}\n", "workers.fail.transient: 1.5 is out of range; want 0 to 1"},
 	{"bad shares above 1", "name: a\nload: {rate: 1, duration: 1s, bad: [{kind: bad-json, share: 0.6}, {kind: empty-id, share: 0.6}]}\n", "load.bad: the shares add up to 1.2"},
 	{"a bad kind twice", "name: a\nload: {rate: 1, duration: 1s, bad: [{kind: bad-json, share: 0.1}, {kind: bad-json, share: 0.1}]}\n", `load.bad.1.kind: "bad-json" is there already, as item 0`},
+	{"a rate that is missing beside a length that is", "name: a\nload: {}\n", "load.rate: is required"},
+	{"a closed load with a shape", "name: a\nload: {mode: closed, duration: 1s, shape: [{kind: ramp}]}\n", "load.shape: has no meaning with load.mode closed"},
+	{"a closed load with random arrivals", "name: a\nload: {mode: closed, duration: 1s, arrivals: poisson}\n", "load.arrivals: poisson has no meaning with load.mode closed"},
+	{"a closed load by way of an outbox", "name: a\nload: {mode: closed, duration: 1s}\npublish: {mode: outbox}\n", "publish.mode: outbox has no window to keep full"},
+	{"an outbox without a database", sound + "inbox: {strategy: none}\npublish: {mode: outbox}\n", "publish.mode: outbox writes orders, but with inbox.strategy none"},
+	{"a dual write without a database", sound + "inbox: {strategy: none}\npublish: {mode: db-first}\n", "publish.mode: db-first writes orders"},
+	{"a database's fault without a database", sound + "inbox: {strategy: none}\nfaults: [{kind: postgres.stop, from: 1s, for: 1s}]\n", "faults.0.kind: postgres.stop breaks the database"},
 	{"uniform without an upper end", sound + "workers: {service: {distribution: uniform}}\n", "workers.service.max: is required for the distribution uniform"},
 	{"uniform with a mean", sound + "workers: {service: {distribution: uniform, max: 2s, mean: 1s}}\n", "workers.service.mean: has no meaning"},
 	{"fixed with a range", sound + "workers: {service: {max: 2s}}\n", "workers.service: min and max have no meaning with the distribution fixed"},
@@ -267,5 +274,14 @@ func TestAProblemCannotDrawOnATerminal(t *testing.T) {
 	got := problemsOf(t, sound+"\"a\\e[31m\": 1\n", Set{Path: "load.arrivals", Value: "\x1b[2J"}).Error()
 	if strings.ContainsAny(got, "\x1b") {
 		t.Errorf("an escape came through: %q", got)
+	}
+}
+
+func TestAClosedLoadNeedsNoRateAndIsReadBack(t *testing.T) {
+	t.Parallel()
+	p := parseText(t, "name: a\nload: {mode: closed, duration: 20s}\ninbox: {strategy: none}\n")
+	again := parseText(t, string(Marshal(p)))
+	if !again.Load.Closed() || again.Load.Rate != 0 || again.NeedsDatabase() {
+		t.Errorf("read back as mode %q at rate %v, strategy %q", again.Load.Mode, again.Load.Rate, again.Inbox.Strategy)
 	}
 }

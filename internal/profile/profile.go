@@ -28,9 +28,22 @@ type Profile struct {
 	Expect      Expect            `yaml:"expect"`
 }
 
-// Load is the offered load. Offered messages are exactly rate x (warmup + duration), rounded down.
+// NeedsDatabase reports whether a run of the profile has a database.
+func (p *Profile) NeedsDatabase() bool { return p.Inbox.Strategy != InboxNone }
+
+// Closed reports whether the load has no schedule.
+func (l *Load) Closed() bool { return l.Mode == LoadClosed }
+
+// LoadClosed is the mode of loads without a schedule.
+const LoadClosed = "closed"
+
+// InboxNone is the strategy of runs without a database.
+const InboxNone = "none"
+
+// Load is the offered load. Offered messages are exactly rate x (warmup + duration), rounded down, in mode open.
 type Load struct {
-	Rate          float64       `yaml:"rate"`           // messages per second in total, above 0; required
+	Mode          string        `yaml:"mode"`           // "open" (default), or "closed": no schedule, the window is always full
+	Rate          float64       `yaml:"rate"`           // messages per second in total, above 0; required in mode open, ignored in mode closed
 	Duration      time.Duration `yaml:"duration"`       // measured part, above 0; required
 	Warmup        time.Duration `yaml:"warmup"`         // before it, at the same rate, apart in rates and latencies, inside the account; default 0
 	Arrivals      string        `yaml:"arrivals"`       // "constant" (default) or "poisson"
@@ -155,7 +168,7 @@ type Breaker struct {
 
 // Inbox is the idempotent inbox.
 type Inbox struct {
-	Strategy     string `yaml:"strategy"`      // "transaction" (default), "statement" or "batch"
+	Strategy     string `yaml:"strategy"`      // "transaction" (default), "statement", "batch" or "none"
 	Batch        Batch  `yaml:"batch"`         // of batch
 	InitialStock int64  `yaml:"initial_stock"` // units of each SKU at the start; default 1000000000
 }

@@ -17,7 +17,9 @@ type rule struct {
 // rules returns every rule over several keys. Simple ranges are in the table, and so is "not above another key".
 func rules() []rule {
 	return []rule{
-		{[]string{"load.rate", "load.duration", "load.warmup"}, offersMessages},
+		{[]string{"load.mode", "load.rate"}, openHasARate},
+		{[]string{"load.mode", "load.rate", "load.duration", "load.warmup"}, offersMessages},
+		{[]string{"load.mode", "load.shape", "load.arrivals", "publish.mode"}, closedHasNoSchedule},
 		{[]string{"load.shape"}, shapeFits},
 		{[]string{"load.sizes"}, sizesFit},
 		{[]string{"load.bad"}, badSharesFit},
@@ -30,6 +32,8 @@ func rules() []rule {
 		{[]string{"topology.isolation", "topology.declare"}, somethingIsDeclared},
 		{[]string{"topology.declare", "topology.management"}, policiesNeedManagement},
 		{[]string{"topology.isolation", "topology.management"}, vhostsNeedManagement},
+		{[]string{"inbox.strategy", "publish.mode"}, publishingNeedsDatabase},
+		{[]string{"inbox.strategy"}, faultsNeedDatabase},
 		{nil, faultsFit},
 		{nil, faultsDoNotOverlap},
 		{nil, thresholdsParse},
@@ -136,7 +140,16 @@ func at(p *Profile, path string) reflect.Value {
 	return v
 }
 
+func openHasARate(j *judge) {
+	if !j.Load.Closed() && j.Load.Rate == 0 {
+		j.report("load.rate", "is required, above 0, unless load.mode is closed")
+	}
+}
+
 func offersMessages(j *judge) {
+	if j.Load.Closed() || j.Load.Rate == 0 { // the latter is openHasARate's
+		return
+	}
 	total := math.Floor(j.Load.Rate * (j.Load.Warmup + j.Load.Duration).Seconds())
 	if total < 1 {
 		j.report("load.rate", "%v messages/s over %s offer no message at all", j.Load.Rate, durationText(j.Load.Warmup+j.Load.Duration))

@@ -77,3 +77,19 @@ func keysHaveMeaning(j *judge) {
 		}
 	}
 }
+
+// closedHasNoSchedule refuses what would shape a schedule, and ways of publishing that do not keep a window of their own.
+func closedHasNoSchedule(j *judge) {
+	if !j.Load.Closed() {
+		return
+	}
+	if len(j.Load.Shape) > 0 {
+		j.report("load.shape", "has no meaning with load.mode closed, which has no schedule")
+	}
+	if j.Load.Arrivals != "constant" {
+		j.report("load.arrivals", "%s has no meaning with load.mode closed, which has no schedule", j.Load.Arrivals)
+	}
+	if j.Publish.Mode != "direct" {
+		j.report("publish.mode", "%s has no window to keep full; with load.mode closed want direct", j.Publish.Mode)
+	}
+}

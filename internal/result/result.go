@@ -51,6 +51,7 @@ type Run struct {
 	Revision   string            `json:"revision"`
 	Seed       uint64            `json:"seed"` // the one that was used, never 0
 	ExitCode   int               `json:"exit_code"`
+	LoadMode   string            `json:"load_mode"` // "open", or "closed": without a schedule; "" in results before there were modes
 	Instances  []Instance        `json:"instances"`
 }
 

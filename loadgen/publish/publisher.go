@@ -37,7 +37,8 @@ type Arrival struct {
 	Warmup    bool
 }
 
-// Publisher publishes the arrivals it is offered. Offer and Finish belong to one goroutine, Run to another.
+// Publisher publishes the arrivals it is offered. Offer and Finish belong to one goroutine, Run to another; a closed load
+// calls Fill and none of these.
 type Publisher struct {
 	cfg      Config
 	producer *broker.Producer
@@ -100,7 +101,10 @@ func (p *Publisher) Finish() { close(p.backlog) }
 
 // Run publishes until every arrival has its last outcome, or ctx, the hard stop, ends: what was not sent by then is
 // counted as shed, what was sent keeps the outcome it had.
-func (p *Publisher) Run(ctx context.Context) error {
+func (p *Publisher) Run(ctx context.Context) error { return p.run(ctx, p.loop) }
+
+// run keeps a connection while work, the publishing goroutine's own, goes on.
+func (p *Publisher) run(ctx context.Context, work func(context.Context)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	link, unlink := context.WithCancel(ctx)
 	group.Go(func() error {
@@ -111,7 +115,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	})
 	group.Go(func() error {
 		defer unlink()
-		p.loop(ctx)
+		work(ctx)
 		// Nothing is open by now, so a connection that fails to close has cost nothing, and must not stop other publishers.
 		_ = p.producer.Close(link)
 		return nil
@@ -196,9 +200,12 @@ func (p *Publisher) slot(ctx context.Context, wait time.Duration) (int, bool) {
 
 // send publishes the message of a slot. When the producer has stopped, the outcome is Unknown, as for any publish whose
 // answer will not come.
-func (p *Publisher) send(ctx context.Context, i int) {
+func (p *Publisher) send(ctx context.Context, i int) { p.sendAt(ctx, i, p.cfg.Base.Now()) }
+
+// sendAt is send with the instant that counts as the sending's.
+func (p *Publisher) sendAt(ctx context.Context, i int, now time.Duration) {
 	s := &p.slots[i]
-	s.sent = p.cfg.Base.Now()
+	s.sent = now
 	s.tries++
 	a, sent, again := s.arrival, s.sent, s.tries > 1
 	p.body = p.cfg.Factory.Make(&p.message, p.body, a.Seq, a.Scheduled, sent)

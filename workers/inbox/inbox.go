@@ -3,7 +3,7 @@
 //
 // Three strategies do the same with different traffic: NewTransaction speaks the plain transaction that most services
 // use, NewStatement puts all of it into one SQL statement, NewBatch puts many messages into one statement. All run the
-// same conformance tests. The package knows nothing of brokers, retries or acks: the worker acks after Apply has returned
+// same conformance tests. None is the absence of all this, for runs without a database. The package knows nothing of brokers, retries or acks: the worker acks after Apply has returned
 // a result, and hands an error to postgres.Classify.
 //
 // Invariants: Applied and Refused are returned after COMMIT succeeded, never before. A claim without an effect, or an
@@ -35,6 +35,7 @@ const (
 	StrategyTransaction = "transaction"
 	StrategyStatement   = "statement"
 	StrategyBatch       = "batch"
+	StrategyNone        = "none"
 )
 
 // ErrUnknownStrategy is returned by New for a name that is not a strategy's.
@@ -69,7 +70,7 @@ type options struct{ batch BatchOptions }
 func WithBatch(o BatchOptions) Option { return func(all *options) { all.batch = o } }
 
 // New returns the inbox of a strategy by its name; hand it to Close when the last Apply has returned. The pool's
-// connections have the run's schema as search_path.
+// connections have the run's schema as search_path. StrategyNone uses no pool; it may be nil.
 func New(strategy string, pool *pgxpool.Pool, with ...Option) (Inbox, error) {
 	var o options
 	for _, set := range with {
@@ -82,9 +83,11 @@ func New(strategy string, pool *pgxpool.Pool, with ...Option) (Inbox, error) {
 		return NewStatement(pool), nil
 	case StrategyBatch:
 		return NewBatch(pool, o.batch), nil
+	case StrategyNone:
+		return None{}, nil
 	default:
-		return nil, fmt.Errorf("%w: %q; there are %q, %q and %q",
-			ErrUnknownStrategy, strategy, StrategyTransaction, StrategyStatement, StrategyBatch)
+		return nil, fmt.Errorf("%w: %q; there are %q, %q, %q and %q",
+			ErrUnknownStrategy, strategy, StrategyTransaction, StrategyStatement, StrategyBatch, StrategyNone)
 	}
 }
 

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// interval is an estimate with its 95 % bounds.
+type interval struct {
+	low, mid, high float64
+}
+
+// resamples is how often the pairs are drawn anew; the bounds' own error is then below 1 % of their distance.
+const resamples = 10_000
+
+// bootstrap returns the median of the values with its percentile bootstrap interval (Efron 1979): values are drawn with
+// replacement, as many as there are, and the medians of these samples are cut at 2.5 % and 97.5 %. With the same values it
+// returns the same. Of a single value all three are that value: one pair proves nothing about another.
+func bootstrap(values []float64) interval {
+	source := rand.New(rand.NewPCG(1, 2)) // fixed, so that a page can be made again from its figures
+	medians, sample := make([]float64, resamples), make([]float64, len(values))
+	for i := range medians {
+		for k := range sample {
+			sample[k] = values[source.IntN(len(values))]
+		}
+		medians[i] = median(sample)
+	}
+	slices.Sort(medians)
+	return interval{medians[resamples*25/1000], median(values), medians[resamples*975/1000-1]}
+}
+
+// median returns the middle value, or the mean of the two. It does not change the slice.
+func median(values []float64) float64 {
+	s := slices.Sorted(slices.Values(values))
+	n := len(s)
+	return (s[(n-1)/2] + s[n/2]) / 2
+}
+
+// of takes one figure of every pair.
+func of(pairs []pair, figure func(pair) float64) []float64 {
+	out := make([]float64, len(pairs))
+	for i, p := range pairs {
+		out[i] = figure(p)
+	}
+	return out
+}

@@ -10,7 +10,7 @@ stamp=$(date -u +%Y%m%dt%H%M%S)
 code=0
 verdicts=()
 
-# Where no stack can be held in the background (docker compose), each run brings its own servers.
+# Where no stack can be held in the background, each run brings its own servers.
 stack_up || echo "each run starts its own servers"
 trap stack_down EXIT
 

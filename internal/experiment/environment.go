@@ -31,15 +31,17 @@ func (r *run) environment() result.Environment {
 	}
 }
 
-func (r *run) nodes(ctx context.Context) int {
+// nodes returns the size of the cluster; nil when nobody can say.
+func (r *run) nodes(ctx context.Context) *int64 {
 	if r.management == nil {
-		return 0
+		return nil
 	}
 	nodes, err := r.management.Nodes(ctx)
 	if err != nil {
-		return 0
+		return nil
 	}
-	return len(nodes)
+	n := int64(len(nodes))
+	return &n
 }
 
 func (r *run) colocated() bool {

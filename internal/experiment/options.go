@@ -43,7 +43,7 @@ type Options struct {
 	Keep        bool          // leave vhost and schema after the run
 	AllowHosts  []string      // hosts that are not loopback and may be loaded
 	MetricsAddr string        // where /metrics is served; "" is the default
-	MaxTime     time.Duration // bounds the run from load start to the end of the drain; 0 is none
+	MaxTime     time.Duration // the offering ends after this time, and what was offered is drained; 0 is none
 	Log         io.Writer     // progress in words, one line a step
 	Progress    func(Progress)
 }

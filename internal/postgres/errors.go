@@ -45,22 +45,6 @@ var (
 	ErrCommitUnknown = errors.New("the outcome of the COMMIT is unknown")
 )
 
-// environment lists the errors that no change of the program's input can mend, only one of server or rights.
-var environment = [...]error{
-	ErrUnreachable, ErrLoginRefused, ErrRightMissing, ErrNoDatabase, ErrFull, ErrTooOld, ErrSchemaTaken,
-}
-
-// IsEnvironment reports whether the error says something about the server or its rights, rather than about this
-// program or its input.
-func IsEnvironment(err error) bool {
-	for _, e := range environment {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
-
 // openError makes the sentence for a connection that could not be had: what, where, why, and what to do.
 func openError(uri string, err error) error {
 	user, database := login(uri)

@@ -84,7 +84,7 @@ type Host struct {
 type Broker struct {
 	Product string `json:"product"`
 	Version string `json:"version"`
-	Nodes   int    `json:"nodes"` // 0 when not known, without the management API
+	Nodes   *int64 `json:"nodes"` // null when not known, without the management API
 }
 
 // Postgres is the database, with the settings that bear on throughput.

@@ -37,7 +37,7 @@ func sample() *Result {
 			Labels: map[string]string{"branch": "main"}, Version: "0.1.0", Revision: "0123456789ab", Seed: 42,
 			Instances: []Instance{{ID: 0, Offered: 16000}}},
 		Environment: Environment{Host: Host{OS: "linux", Kernel: "6.1", CPUs: 2, MemoryBytes: 8 << 30, FsyncSeconds: Number(0.0011)},
-			Broker: Broker{Product: "RabbitMQ", Version: "4.3.6", Nodes: 1}, Postgres: Postgres{Version: "18.6", Settings: map[string]string{"fsync": "on"}},
+			Broker: Broker{Product: "RabbitMQ", Version: "4.3.6", Nodes: new(int64(1))}, Postgres: Postgres{Version: "18.6", Settings: map[string]string{"fsync": "on"}},
 			Go: "go1.26", Colocated: true},
 		Profile: json.RawMessage(`{"name":"outage"}`),
 		Phases:  []Phase{{"warm-up", 0, 5}, {"load", 5, 45}, {"drain", 45, 60.5}},

@@ -20,7 +20,7 @@ type tardy struct {
 	latency time.Duration
 }
 
-func (d *tardy) OpenPublisher(_ context.Context, _ string, _ int, settled func(broker.Settlement), _ broker.Flow) (broker.Publisher, error) {
+func (d *tardy) OpenPublisher(_ context.Context, _ string, _ int, settled func([]broker.Settlement), _ broker.Flow) (broker.Publisher, error) {
 	return &tardyEpoch{epoch{driver: &d.obliging, settled: settled, done: make(chan struct{})}, d}, nil
 }
 
@@ -29,12 +29,12 @@ type tardyEpoch struct {
 	tardy *tardy
 }
 
-func (e *tardyEpoch) Publish(token uint64, m *broker.Message) error {
+func (e *tardyEpoch) Publish(_ context.Context, token uint64, m *broker.Message) error {
 	e.driver.mu.Lock()
 	e.driver.bodies[m.MessageID]++
 	e.driver.mu.Unlock()
 	time.AfterFunc(e.tardy.latency, func() {
-		e.settled(broker.Settlement{Token: token, Outcome: broker.Confirmed, At: time.Now()})
+		e.settled([]broker.Settlement{{Token: token, Outcome: broker.Confirmed, At: time.Now()}})
 	})
 	return nil
 }

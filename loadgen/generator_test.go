@@ -29,7 +29,7 @@ type obliging struct {
 	bodies map[string]int // published, by message id
 }
 
-func (o *obliging) OpenPublisher(_ context.Context, name string, _ int, settled func(broker.Settlement), _ broker.Flow) (broker.Publisher, error) {
+func (o *obliging) OpenPublisher(_ context.Context, name string, _ int, settled func([]broker.Settlement), _ broker.Flow) (broker.Publisher, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.names = append(o.names, name)
@@ -42,14 +42,14 @@ func (o *obliging) OpenConsumer(context.Context, string, broker.ConsumerOptions)
 
 type epoch struct {
 	driver  *obliging
-	settled func(broker.Settlement)
+	settled func([]broker.Settlement)
 	mu      sync.Mutex
 	open    []uint64
 	once    sync.Once
 	done    chan struct{}
 }
 
-func (e *epoch) Publish(token uint64, m *broker.Message) error {
+func (e *epoch) Publish(_ context.Context, token uint64, m *broker.Message) error {
 	e.driver.mu.Lock()
 	e.driver.bodies[m.MessageID]++
 	e.driver.mu.Unlock()
@@ -59,7 +59,7 @@ func (e *epoch) Publish(token uint64, m *broker.Message) error {
 		e.open = append(e.open, token)
 		return nil
 	}
-	e.settled(broker.Settlement{Token: token, Outcome: broker.Confirmed, At: time.Now()})
+	e.settled([]broker.Settlement{{Token: token, Outcome: broker.Confirmed, At: time.Now()}})
 	return nil
 }
 
@@ -76,7 +76,7 @@ func (e *epoch) Abort() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		for _, token := range e.open {
-			e.settled(broker.Settlement{Token: token, Outcome: broker.Unknown, At: time.Now()})
+			e.settled([]broker.Settlement{{Token: token, Outcome: broker.Unknown, At: time.Now()}})
 		}
 		close(e.done)
 	})

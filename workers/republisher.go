@@ -66,9 +66,11 @@ func (r *republisher) await(ctx context.Context, token uint64, m *broker.Message
 	}
 }
 
-func (r *republisher) settled(s broker.Settlement) {
-	if answer := r.take(s.Token); answer != nil {
-		answer <- s
+func (r *republisher) settled(answers []broker.Settlement) {
+	for _, s := range answers {
+		if answer := r.take(s.Token); answer != nil {
+			answer <- s
+		}
 	}
 }
 

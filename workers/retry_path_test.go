@@ -290,6 +290,6 @@ type split struct {
 }
 
 // OpenPublisher implements broker.Driver.
-func (s split) OpenPublisher(ctx context.Context, name string, window int, settled func(broker.Settlement), flow broker.Flow) (broker.Publisher, error) {
+func (s split) OpenPublisher(ctx context.Context, name string, window int, settled func([]broker.Settlement), flow broker.Flow) (broker.Publisher, error) {
 	return s.publish.OpenPublisher(ctx, name, window, settled, flow)
 }

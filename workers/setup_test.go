@@ -242,13 +242,17 @@ func (b *bench) publish(all ...*broker.Message) {
 	b.Helper()
 	answers := make(chan broker.Settlement, len(all))
 	ctx := rabbittest.Context(b)
-	p, err := b.Driver.OpenPublisher(ctx, b.Name(), len(all), func(s broker.Settlement) { answers <- s }, nil)
+	p, err := b.Driver.OpenPublisher(ctx, b.Name(), len(all), func(batch []broker.Settlement) {
+		for _, s := range batch {
+			answers <- s
+		}
+	}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer func() { _ = p.Close(ctx) }()
 	for i, m := range all {
-		if err := p.Publish(uint64(i), m); err != nil {
+		if err := p.Publish(ctx, uint64(i), m); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -270,10 +274,12 @@ func (b *bench) take(queue string, n int) (all []broker.Delivery) {
 	defer func() { _ = c.Close(ctx) }()
 	for len(all) < n {
 		select {
-		case d := <-c.Deliveries():
-			all = append(all, d)
-			if err := c.Ack(d.Tag, false); err != nil {
-				b.Fatal(err)
+		case batch := <-c.Deliveries():
+			for _, d := range batch {
+				all = append(all, *d)
+				if err := c.Ack(d.Tag, false); err != nil {
+					b.Fatal(err)
+				}
 			}
 		case <-ctx.Done():
 			b.Fatalf("%d of %d messages in queue %s", len(all), n, queue)

@@ -39,9 +39,9 @@ func TestADelayErrorIsKnownForTheFirstDeliveryOfACopyOnly(t *testing.T) {
 			t.Parallel()
 			heard := &deliveries{}
 			s := newSession(&Service{cfg: Config{Base: base, Observer: heard, Prefetch: 1}}, nil)
-			s.take(broker.Delivery{
+			s.take([]*broker.Delivery{{
 				Tag: 1, Redelivered: row.redelivered, Headers: row.headers, ReceivedAt: base.Start().Add(6020 * time.Millisecond),
-			})
+			}})
 			got := heard.all[0]
 			if got.HasDelayError != row.known || got.DelayError.Round(time.Microsecond) != row.want || got.At != 6020*time.Millisecond {
 				t.Errorf("got %+v, want a delay error of %v (%v)", got, row.want, row.known)

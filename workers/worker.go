@@ -62,15 +62,15 @@ func (w *worker) wait(ctx context.Context, d time.Duration) {
 }
 
 // session is one epoch of a worker. run's goroutine owns the channel and every field; handlers get deliveries over jobs
-// and answer over done.
+// and answer over done. Both have room for every unsettled delivery, of which there are at most as many as the prefetch, so
+// neither side ever waits to hand over: a delivery lies in jobs until a handler is free for it.
 type session struct {
 	service  *Service
 	consumer broker.Consumer
 	acks     acks
-	held     []broker.Delivery // delivered, not yet given to a handler; with those at work at most the prefetch
 	jobs     chan *broker.Delivery
-	done     chan verdict // room for every unsettled delivery, so that no handler waits for the owner
-	working  int
+	done     chan verdict
+	out      int // deliveries that lie in jobs or are being handled
 }
 
 // verdict is a handler's answer.
@@ -82,7 +82,7 @@ type verdict struct {
 
 func newSession(s *Service, c broker.Consumer) *session {
 	return &session{
-		service: s, consumer: c, jobs: make(chan *broker.Delivery), done: make(chan verdict, s.cfg.Prefetch),
+		service: s, consumer: c, jobs: make(chan *broker.Delivery, s.cfg.Prefetch), done: make(chan verdict, s.cfg.Prefetch),
 	}
 }
 
@@ -111,7 +111,7 @@ func (s *session) run(ctx context.Context) {
 	_ = s.consumer.Close(closing) // by force when the bound is over; unsettled deliveries go back either way
 }
 
-// handle is the life of one handler goroutine.
+// handle is the life of one handler goroutine. Once the channel has ended, what still lies in jobs is not started.
 func (s *session) handle(abort, channel context.Context) {
 	for d := range s.jobs {
 		how := s.service.attempt(abort, channel, d)
@@ -120,25 +120,20 @@ func (s *session) handle(abort, channel context.Context) {
 }
 
 // loop is the owner's: it takes deliveries, hands them to handlers, gathers acks. It returns when the channel has ended
-// or, after a stop, when nothing is held any more.
+// or, after a stop, when nothing is unsettled any more.
 func (s *session) loop() {
 	ticker := time.NewTicker(s.service.cfg.AckInterval)
 	defer ticker.Stop()
 	deliveries, stopping := s.consumer.Deliveries(), s.service.stopping
 	for {
 		select {
-		case d, open := <-deliveries:
+		case batch, open := <-deliveries:
 			if !open {
 				deliveries = nil
-				break
 			}
-			s.take(d)
-		case s.offer() <- s.first():
-			s.held = s.held[1:]
-			s.working++
+			s.take(batch)
 		case v := <-s.done:
-			s.working--
-			s.settle(v)
+			s.settleAll(v)
 		case <-ticker.C:
 			s.flush()
 		case <-stopping:
@@ -148,41 +143,46 @@ func (s *session) loop() {
 			s.noteEnd()
 			return
 		}
-		if stopping == nil && deliveries == nil && s.working == 0 && len(s.held) == 0 {
+		if stopping == nil && deliveries == nil && s.out == 0 {
 			s.flush()
 			return
 		}
 	}
 }
 
-// offer returns the channel to hand a delivery over, nil (which never proceeds) when none is held.
-func (s *session) offer() chan<- *broker.Delivery {
-	if len(s.held) == 0 {
-		return nil
+// take notes deliveries and hands them to the handlers.
+func (s *session) take(batch []*broker.Delivery) {
+	for _, d := range batch {
+		s.note(d)
+		s.out++
+		s.jobs <- d
 	}
-	return s.jobs
 }
 
-func (s *session) first() *broker.Delivery {
-	if len(s.held) == 0 {
-		return nil
-	}
-	return &s.held[0]
-}
-
-func (s *session) take(d broker.Delivery) {
+func (s *session) note(d *broker.Delivery) {
 	if own := s.service.cfg.Run; own != "" && d.Headers.Run != own {
 		d.Headers.Seq = envelope.NoSeq // numbered by another run: it must not pass for one of ours
 	}
 	s.acks.deliver(d.Tag)
-	s.held = append(s.held, d)
 	at := s.service.cfg.Base.Offset(d.ReceivedAt)
 	e := event.Delivered{Seq: d.Headers.Seq, Attempt: d.Headers.Attempt(), Redelivered: d.Redelivered, At: at}
-	if h := d.Headers; h.RetriedAt != 0 && !d.Redelivered {
+	if h := &d.Headers; h.RetriedAt != 0 && !d.Redelivered {
 		left := s.service.cfg.Base.FromMicros(h.RetriedAt) + time.Duration(h.RetryDelay)*time.Microsecond
 		e.DelayError, e.HasDelayError = at-left, true
 	}
 	s.service.cfg.Observer.Delivered(e)
+}
+
+// settleAll carries out a verdict and those that have come behind it.
+func (s *session) settleAll(v verdict) {
+	for waiting := len(s.done); ; waiting-- {
+		s.out--
+		s.settle(v)
+		if waiting == 0 {
+			return
+		}
+		v = <-s.done
+	}
 }
 
 // settle carries out a handler's verdict.
@@ -233,10 +233,6 @@ func (s *session) noteEnd() {
 // giveBack tells of the deliveries that return to the queue with the channel.
 func (s *session) giveBack() {
 	now := s.service.cfg.Base.Now()
-	for _, d := range s.held {
-		s.service.cfg.Observer.Released(d.Headers.Seq, now)
-	}
-	s.held = nil
 	for len(s.done) > 0 {
 		if v := <-s.done; v.settlement == release {
 			s.service.cfg.Observer.Released(v.seq, now)

@@ -75,8 +75,9 @@ type Settlement struct {
 type Publisher interface {
 	// Publish writes one message. After a nil error exactly one Settlement with this token is delivered, Unknown if
 	// the epoch ends first. After an error none is, and the epoch is over or ending: the message may have reached the
-	// broker. Publish blocks while the broker does not read (a blocked connection); Abort releases it.
-	Publish(token uint64, m *Message) error
+	// broker. Publish blocks while the broker does not read (a blocked connection); Abort releases it, and so does the end
+	// of ctx, which costs the epoch, since nothing can follow half a message.
+	Publish(ctx context.Context, token uint64, m *Message) error
 	// Done is closed when the epoch is over and every settlement has been delivered.
 	Done() <-chan struct{}
 	// Err says why the epoch ended; nil before Done and after an orderly Close.
@@ -115,9 +116,10 @@ type ConsumerOptions struct {
 // Consumer is one epoch of consuming: one connection, one channel, one consumer. One goroutine owns it; Abort may be
 // called from any.
 type Consumer interface {
-	// Deliveries is closed when no more deliveries will come: after Cancel once the last in flight was handed over,
-	// after a cancel by the broker, or after the epoch ended. Err tells which.
-	Deliveries() <-chan Delivery
+	// Deliveries gives what has come, in order, as many at a time as were read at once. It is closed when no more will
+	// come: after Cancel once the last in flight was handed over, after a cancel by the broker, or after the epoch ended.
+	// Err tells which. The receiver owns what it gets.
+	Deliveries() <-chan []*Delivery
 	// Ack settles one delivery, or with multiple every unsettled one up to the tag. Only contiguous finished tags may be
 	// acked with multiple: the broker closes the channel on an unknown tag.
 	Ack(tag uint64, multiple bool) error
@@ -142,9 +144,11 @@ type Flow interface {
 
 // Driver opens epochs on one broker. It is safe for concurrent use.
 type Driver interface {
-	// OpenPublisher dials a connection of its own. settled is called from one goroutine of the driver and must not
-	// block; window bounds the unsettled publishes, at most 65535. name shows as the connection's name at the broker.
-	OpenPublisher(ctx context.Context, name string, window int, settled func(Settlement), flow Flow) (Publisher, error)
+	// OpenPublisher dials a connection of its own. settled is given the answers as they come, in the order in which they
+	// were read and as many at a time as were read at once. It is never called twice at once, must not block, and does not
+	// keep the slice. window bounds the unsettled publishes, at most 65535. name shows as the connection's name at the
+	// broker.
+	OpenPublisher(ctx context.Context, name string, window int, settled func([]Settlement), flow Flow) (Publisher, error)
 	// OpenConsumer dials a connection of its own and starts consuming.
 	OpenConsumer(ctx context.Context, name string, o ConsumerOptions) (Consumer, error)
 }

@@ -18,8 +18,9 @@ type ProducerConfig struct {
 	Name    string // the connection's name at the broker
 	Window  int    // unsettled publishes; see Driver.OpenPublisher
 	Backoff Backoff
-	// Settled hears the outcome of every publish. It must be safe for concurrent use and must not block.
-	Settled func(Settlement)
+	// Settled hears the outcome of every publish, several at a time. It must be safe for concurrent use, must not block, and
+	// does not keep the slice.
+	Settled func([]Settlement)
 	Flow    Flow
 	// Reconnected is called when an epoch was opened after an earlier one ended.
 	Reconnected func()
@@ -114,9 +115,8 @@ func (p *Producer) Publish(ctx context.Context, token uint64, m *Message) error 
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, epoch.Abort)()
-	if err := epoch.Publish(token, m); err != nil { // it may have arrived: unknown
-		p.cfg.Settled(Settlement{Token: token, Outcome: Unknown, At: time.Now(), Reason: err.Error()})
+	if err := epoch.Publish(ctx, token, m); err != nil { // it may have arrived: unknown
+		p.cfg.Settled([]Settlement{{Token: token, Outcome: Unknown, At: time.Now(), Reason: err.Error()}})
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func (s *script) tried() []time.Time {
 }
 
 // OpenPublisher implements broker.Driver.
-func (s *script) OpenPublisher(ctx context.Context, _ string, window int, settled func(broker.Settlement), _ broker.Flow) (broker.Publisher, error) {
+func (s *script) OpenPublisher(ctx context.Context, _ string, window int, settled func([]broker.Settlement), _ broker.Flow) (broker.Publisher, error) {
 	s.mu.Lock()
 	away, hang := s.away, s.hang
 	s.tries = append(s.tries, time.Now())
@@ -62,7 +62,7 @@ func (s *script) OpenConsumer(context.Context, string, broker.ConsumerOptions) (
 // epoch confirms at once what it is given, unless it is told to keep it open, to refuse it or to block.
 type epoch struct {
 	window  int
-	settled func(broker.Settlement)
+	settled func([]broker.Settlement)
 
 	mu      sync.Mutex
 	open    []uint64
@@ -79,7 +79,7 @@ type epoch struct {
 	closed  atomic.Bool
 }
 
-func (e *epoch) Publish(token uint64, _ *broker.Message) error {
+func (e *epoch) Publish(ctx context.Context, token uint64, _ *broker.Message) error {
 	e.mu.Lock()
 	e.writers++
 	e.most = max(e.most, e.writers)
@@ -92,6 +92,7 @@ func (e *epoch) Publish(token uint64, _ *broker.Message) error {
 	}()
 	time.Sleep(time.Millisecond) // on the bubble's clock: lets two writers meet if they can
 	if block {
+		defer context.AfterFunc(ctx, e.Abort)()
 		<-e.done
 		return broker.ErrClosed
 	}
@@ -105,7 +106,7 @@ func (e *epoch) Publish(token uint64, _ *broker.Message) error {
 		e.open = append(e.open, token)
 		return nil
 	}
-	e.settled(broker.Settlement{Token: token, Outcome: broker.Confirmed, At: time.Now()})
+	e.settled([]broker.Settlement{{Token: token, Outcome: broker.Confirmed, At: time.Now()}})
 	return nil
 }
 
@@ -115,7 +116,7 @@ func (e *epoch) end() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		for _, token := range e.open {
-			e.settled(broker.Settlement{Token: token, Outcome: broker.Unknown, At: time.Now()})
+			e.settled([]broker.Settlement{{Token: token, Outcome: broker.Unknown, At: time.Now()}})
 		}
 		close(e.done)
 	})
@@ -163,10 +164,12 @@ func supervise(ctx context.Context, s *script) *supervised {
 	p := &supervised{script: s, ended: make(chan error, 1), settled: map[uint64][]broker.Outcome{}}
 	p.Producer = broker.NewProducer(broker.ProducerConfig{
 		Driver: s, Name: "p", Window: 7, Backoff: backoff, Reconnected: func() { p.reconnected.Add(1) },
-		Settled: func(e broker.Settlement) {
+		Settled: func(batch []broker.Settlement) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			p.settled[e.Token] = append(p.settled[e.Token], e.Outcome)
+			for _, e := range batch {
+				p.settled[e.Token] = append(p.settled[e.Token], e.Outcome)
+			}
 		},
 	})
 	go func() { p.ended <- p.Run(ctx) }()

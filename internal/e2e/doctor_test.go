@@ -148,7 +148,7 @@ func (s shared) hold(t *testing.T, vhost string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	link, err := driver.OpenPublisher(t.Context(), "e2e", 1, func(broker.Settlement) {}, nil)
+	link, err := driver.OpenPublisher(t.Context(), "e2e", 1, func([]broker.Settlement) {}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

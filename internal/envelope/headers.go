@@ -26,6 +26,7 @@ const (
 	headerDeadline           = "x-deadline"
 	headerRetriedAt          = "x-retried-at"
 	headerRetryDelay         = "x-retry-delay"
+	headerDeliveryCount      = "x-delivery-count" // the broker's own
 )
 
 // MaxErrorRunes bounds the error text carried by a message; longer texts are cut.
@@ -68,115 +69,166 @@ type Failure struct {
 // Attempt returns the 1-based attempt that a delivery with these headers is.
 func (h *Headers) Attempt() int { return h.Retries + 1 }
 
-// Table returns the headers as a table for a driver. Absent values are left out.
-func (h *Headers) Table() map[string]any {
-	t := make(map[string]any, 8)
-	putString(t, headerRun, h.Run)
+// HeaderWriter takes the entries of a table of headers.
+type HeaderWriter interface {
+	Text(key, value string)
+	Integer(key string, value int64)
+}
+
+// Write gives w every value that is present.
+func (h *Headers) Write(w HeaderWriter) {
+	writeText(w, headerRun, h.Run)
 	if h.Seq != NoSeq {
-		t[headerSeq] = h.Seq
-		t[headerInstance] = int32(h.Instance)
+		w.Integer(headerSeq, h.Seq)
+		w.Integer(headerInstance, int64(h.Instance))
 	}
-	putInt(t, headerScheduledAt, h.ScheduledAt)
-	putInt(t, headerSentAt, h.SentAt)
-	putInt(t, headerRetryAttempt, int64(h.Retries))
-	putString(t, headerTraceParent, h.TraceParent)
-	putInt(t, headerRedrivenAt, h.RedrivenAt)
-	putInt(t, headerDeadline, h.Deadline)
-	putInt(t, headerRetriedAt, h.RetriedAt)
-	putInt(t, headerRetryDelay, h.RetryDelay)
+	writeInteger(w, headerScheduledAt, h.ScheduledAt)
+	writeInteger(w, headerSentAt, h.SentAt)
+	writeInteger(w, headerRetryAttempt, int64(h.Retries))
+	writeText(w, headerTraceParent, h.TraceParent)
+	writeInteger(w, headerRedrivenAt, h.RedrivenAt)
+	writeInteger(w, headerDeadline, h.Deadline)
+	writeInteger(w, headerRetriedAt, h.RetriedAt)
+	writeInteger(w, headerRetryDelay, h.RetryDelay)
 	if h.Failure != (Failure{}) {
-		h.Failure.put(t)
+		h.Failure.write(w)
 	}
-	return t
 }
 
-func (f *Failure) put(t map[string]any) {
-	putString(t, headerErrorClass, f.Class)
-	putString(t, headerLastError, CutRunes(f.LastError, MaxErrorRunes))
-	putInt(t, headerFirstFailedAt, f.FirstFailedAt)
-	putString(t, headerOriginalExchange, f.OriginalExchange)
-	putString(t, headerOriginalRoutingKey, f.OriginalRoutingKey)
-	putInt(t, headerSchemaVersion, int64(f.SchemaVersion))
-	putString(t, headerProducer, f.Producer)
-	putString(t, headerWorkerVersion, f.WorkerVersion)
+func (f *Failure) write(w HeaderWriter) {
+	writeText(w, headerErrorClass, f.Class)
+	writeText(w, headerLastError, CutRunes(f.LastError, MaxErrorRunes))
+	writeInteger(w, headerFirstFailedAt, f.FirstFailedAt)
+	writeText(w, headerOriginalExchange, f.OriginalExchange)
+	writeText(w, headerOriginalRoutingKey, f.OriginalRoutingKey)
+	writeInteger(w, headerSchemaVersion, int64(f.SchemaVersion))
+	writeText(w, headerProducer, f.Producer)
+	writeText(w, headerWorkerVersion, f.WorkerVersion)
 }
 
-func putString(t map[string]any, key, value string) {
+func writeText(w HeaderWriter, key, value string) {
 	if value != "" {
-		t[key] = value
+		w.Text(key, value)
 	}
 }
 
-func putInt(t map[string]any, key string, value int64) {
+func writeInteger(w HeaderWriter, key string, value int64) {
 	if value != 0 {
-		t[key] = value
+		w.Integer(key, value)
 	}
 }
 
-// ParseHeaders reads a table. Values of a wrong type count as absent: a foreign message must not stop a worker.
+// HeaderReader makes Headers of the entries of a table, given one by one in any order. It is a HeaderWriter. Unknown keys, and values of
+// the wrong kind, count as absent: a foreign message must not stop a worker. The zero value is ready to use.
+type HeaderReader struct {
+	headers Headers
+	seen    bool // of a sequence: 0 is one
+	// DeliveryCount is the broker's count of earlier returns of the message; quorum queues keep it, in a header.
+	DeliveryCount int
+}
+
+// Headers returns what was read.
+func (r *HeaderReader) Headers() Headers {
+	if !r.seen {
+		r.headers.Seq = NoSeq
+	}
+	return r.headers
+}
+
+// Text implements HeaderWriter.
+func (r *HeaderReader) Text(key, value string) {
+	h, f := &r.headers, &r.headers.Failure
+	switch key {
+	case headerRun:
+		h.Run = value
+	case headerTraceParent:
+		h.TraceParent = value
+	case headerErrorClass:
+		f.Class = value
+	case headerLastError:
+		f.LastError = value
+	case headerOriginalExchange:
+		f.OriginalExchange = value
+	case headerOriginalRoutingKey:
+		f.OriginalRoutingKey = value
+	case headerProducer:
+		f.Producer = value
+	case headerWorkerVersion:
+		f.WorkerVersion = value
+	}
+}
+
+// Integer implements HeaderWriter.
+func (r *HeaderReader) Integer(key string, value int64) {
+	h := &r.headers
+	switch key {
+	case headerSeq:
+		h.Seq, r.seen = value, true
+	case headerInstance:
+		h.Instance = int(value)
+	case headerScheduledAt:
+		h.ScheduledAt = value
+	case headerSentAt:
+		h.SentAt = value
+	case headerRetryAttempt:
+		h.Retries = int(min(max(0, value), maxRetries))
+	case headerRedrivenAt:
+		h.RedrivenAt = value
+	case headerDeadline:
+		h.Deadline = value
+	case headerRetriedAt:
+		h.RetriedAt = value
+	case headerRetryDelay:
+		h.RetryDelay = value
+	case headerFirstFailedAt:
+		h.Failure.FirstFailedAt = value
+	case headerSchemaVersion:
+		h.Failure.SchemaVersion = int(value)
+	case headerDeliveryCount:
+		r.DeliveryCount = int(value)
+	}
+}
+
+// ParseHeaders reads a table of a client library. Values of a type that no header has count as absent.
 func ParseHeaders(t map[string]any) Headers {
-	return Headers{
-		Run:         text(t, headerRun),
-		Instance:    int(integer(t, headerInstance, 0)),
-		Seq:         integer(t, headerSeq, NoSeq),
-		ScheduledAt: integer(t, headerScheduledAt, 0),
-		SentAt:      integer(t, headerSentAt, 0),
-		Retries:     int(min(max(0, integer(t, headerRetryAttempt, 0)), maxRetries)),
-		TraceParent: text(t, headerTraceParent),
-		RedrivenAt:  integer(t, headerRedrivenAt, 0),
-		Deadline:    integer(t, headerDeadline, 0),
-		RetriedAt:   integer(t, headerRetriedAt, 0),
-		RetryDelay:  integer(t, headerRetryDelay, 0),
-		Failure:     parseFailure(t),
+	var r HeaderReader
+	for key, value := range t {
+		switch v := value.(type) {
+		case string:
+			r.Text(key, v)
+		case []byte:
+			r.Text(key, string(v))
+		default:
+			if n, ok := integer(v); ok {
+				r.Integer(key, n)
+			}
+		}
 	}
+	return r.Headers()
 }
 
-func parseFailure(t map[string]any) Failure {
-	return Failure{
-		Class:              text(t, headerErrorClass),
-		LastError:          text(t, headerLastError),
-		FirstFailedAt:      integer(t, headerFirstFailedAt, 0),
-		OriginalExchange:   text(t, headerOriginalExchange),
-		OriginalRoutingKey: text(t, headerOriginalRoutingKey),
-		SchemaVersion:      int(integer(t, headerSchemaVersion, 0)),
-		Producer:           text(t, headerProducer),
-		WorkerVersion:      text(t, headerWorkerVersion),
-	}
-}
-
-func text(t map[string]any, key string) string {
-	switch v := t[key].(type) {
-	case string:
-		return v
-	case []byte:
-		return string(v)
-	default:
-		return ""
-	}
-}
-
-func integer(t map[string]any, key string, absent int64) int64 {
-	switch v := t[key].(type) {
+func integer(value any) (n int64, ok bool) {
+	switch v := value.(type) {
 	case int64:
-		return v
+		return v, true
 	case int32:
-		return int64(v)
+		return int64(v), true
 	case int16:
-		return int64(v)
+		return int64(v), true
 	case int8:
-		return int64(v)
+		return int64(v), true
 	case uint8:
-		return int64(v)
+		return int64(v), true
 	case uint16:
-		return int64(v)
+		return int64(v), true
 	case uint32:
-		return int64(v)
+		return int64(v), true
 	case int:
-		return int64(v)
+		return int64(v), true
 	case time.Time:
-		return v.UnixMicro()
+		return v.UnixMicro(), true
 	default:
-		return absent
+		return 0, false
 	}
 }
 

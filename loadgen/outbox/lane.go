@@ -185,7 +185,7 @@ func (l *lane) send(s *session, i, token int) {
 	}
 	l.open.Add(1)
 	if err := s.publish(uint64(token), &w.message); err != nil { // it may have arrived: unknown
-		r.settled(broker.Settlement{Token: uint64(token), Outcome: broker.Unknown, At: time.Now(), Reason: err.Error()})
+		r.settled([]broker.Settlement{{Token: uint64(token), Outcome: broker.Unknown, At: time.Now(), Reason: err.Error()}})
 	}
 }
 

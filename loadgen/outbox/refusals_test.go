@@ -66,7 +66,7 @@ func (s *stage) wantRefusal(queue string) {
 		s.Fatal(err)
 	}
 	defer func() { _ = consumer.Close(s.context()) }()
-	d := <-consumer.Deliveries()
+	d := (<-consumer.Deliveries())[0]
 	o, err := envelope.Decode(d.Body)
 	if err != nil {
 		s.Fatalf("%s: %v", d.Body, err)

@@ -178,11 +178,12 @@ type session struct {
 	turn  sync.Mutex // held by the lane that writes
 }
 
-// publish writes one message and says what becomes of it when no settlement will.
+// publish writes one message and says what becomes of it when no settlement will. The end of the relay's context aborts the
+// epoch, so the write needs no watch of its own.
 func (s *session) publish(token uint64, m *broker.Message) error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	return s.epoch.Publish(token, m)
+	return s.epoch.Publish(context.Background(), token, m)
 }
 
 // kill asks whether to die at this point.
@@ -193,8 +194,14 @@ func (r *Relay) kill(at Point) bool {
 	return r.killed.Load()
 }
 
-// settled hears the outcome of one publish, from the driver's goroutine or, where nothing was settled, from a lane.
-func (r *Relay) settled(e broker.Settlement) {
+// settled hears the outcomes of publishes, from the driver's goroutine or, where nothing was settled, from a lane.
+func (r *Relay) settled(answers []broker.Settlement) {
+	for i := range answers {
+		r.settle(&answers[i])
+	}
+}
+
+func (r *Relay) settle(e *broker.Settlement) {
 	to := r.slots[e.Token]
 	l, w := to.lane, &to.lane.rows[to.row]
 	w.outcome = e.Outcome

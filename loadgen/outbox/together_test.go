@@ -237,10 +237,12 @@ func (s *stage) take(into map[int64]int) {
 	}
 	for quiet := false; !quiet; {
 		select {
-		case d := <-consumer.Deliveries():
-			into[d.Headers.Seq]++
-			if err := consumer.Ack(d.Tag, false); err != nil {
-				s.Fatal(err)
+		case batch := <-consumer.Deliveries():
+			for _, d := range batch {
+				into[d.Headers.Seq]++
+				if err := consumer.Ack(d.Tag, false); err != nil {
+					s.Fatal(err)
+				}
 			}
 		case <-time.After(50 * time.Millisecond):
 			quiet = true

@@ -192,9 +192,12 @@ func TestTheRelayedMessageIsTheOneOfADirectPublish(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = consumer.Close(s.context()) }()
-	for range n {
-		d := <-consumer.Deliveries()
-		s.compare(&d, time.Duration(at.Load()))
+	for left := n; left > 0; {
+		batch := <-consumer.Deliveries()
+		for _, d := range batch {
+			s.compare(d, time.Duration(at.Load()))
+		}
+		left -= len(batch)
 	}
 }
 

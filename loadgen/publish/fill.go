@@ -31,7 +31,7 @@ func (p *Publisher) fill(ctx context.Context, s *Supply) {
 			p.republish(ctx, again)
 			continue
 		}
-		i, ok := p.freeSlot()
+		i, ok := p.window.take()
 		if !ok {
 			timer.Reset(sleep(wait))
 			if i, ok = p.awaitSlot(ctx, s, timer); !ok {
@@ -44,21 +44,11 @@ func (p *Publisher) fill(ctx context.Context, s *Supply) {
 	}
 }
 
-func (p *Publisher) freeSlot() (int, bool) {
-	select {
-	case i := <-p.free:
-		return i, true
-	default:
-		return 0, false
-	}
-}
-
 // awaitSlot waits for a slot, or for anything else that the loop has to look at. The end of the supply counts as a slot
 // that nobody will use: next finds that there is no more.
 func (p *Publisher) awaitSlot(ctx context.Context, s *Supply, timer *time.Timer) (int, bool) {
 	select {
-	case i := <-p.free:
-		return i, true
+	case <-p.window.freed:
 	case <-s.Ended():
 		return noSlot, true
 	case <-p.again.wake:
@@ -76,13 +66,12 @@ func (p *Publisher) next(ctx context.Context, i int, s *Supply) bool {
 	a, more := s.Next()
 	if !more {
 		if i != noSlot {
-			p.free <- i
+			p.window.giveBack(i)
 		}
 		return false
 	}
 	p.cfg.Observer.Arrived(event.Arrival{Seq: a.Seq, Scheduled: a.Scheduled, Warmup: a.Warmup, Bad: p.cfg.Factory.BadKind(a.Seq)})
-	p.begin()
-	p.slots[i] = slot{arrival: a}
+	p.window.begin(i, a)
 	p.sendAt(ctx, i, a.Scheduled)
 	return true
 }

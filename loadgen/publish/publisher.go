@@ -7,7 +7,6 @@ package publish
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -42,26 +41,12 @@ type Arrival struct {
 type Publisher struct {
 	cfg      Config
 	producer *broker.Producer
-	slots    []slot
-	free     chan int // indices of free slots
+	window   *window
 	backlog  chan Arrival
 	again    *requeue
 
 	message broker.Message // scratch of the publishing goroutine
 	body    []byte
-
-	mu        sync.Mutex
-	settling  int // arrivals taken from the backlog whose last outcome is not final
-	drained   chan struct{}
-	exhausted bool // no more arrivals will be taken
-}
-
-// slot is one unsettled publish. The publishing goroutine writes it before Publish, the settling one reads it after; the
-// window's channel orders the two.
-type slot struct {
-	arrival Arrival
-	sent    time.Duration
-	tries   int
 }
 
 // maxBacklog bounds the arrivals that wait for a slot, 24 bytes each. At 20,000/s it holds 13 s; more is shed at once.
@@ -70,11 +55,7 @@ const maxBacklog = 1 << 18
 // New returns a publisher; Run must be called for anything to be sent.
 func New(cfg Config) *Publisher {
 	p := &Publisher{
-		cfg: cfg, slots: make([]slot, cfg.Window), free: make(chan int, cfg.Window), backlog: make(chan Arrival, maxBacklog),
-		again: newRequeue(), drained: make(chan struct{}),
-	}
-	for i := range cfg.Window {
-		p.free <- i
+		cfg: cfg, window: newWindow(cfg.Window), backlog: make(chan Arrival, maxBacklog), again: newRequeue(),
 	}
 	p.producer = broker.NewProducer(broker.ProducerConfig{
 		Driver: cfg.Driver, Name: cfg.Name, Window: cfg.Window, Backoff: broker.Reconnect, Settled: p.settled,
@@ -140,14 +121,14 @@ func (p *Publisher) loop(ctx context.Context) {
 		timer.Reset(sleep(wait))
 		select {
 		case <-ctx.Done():
-		case <-p.drained:
+		case <-p.window.drained:
 			return
 		case <-timer.C:
 		case <-p.again.wake:
 		case a, open := <-fresh:
 			if !open {
 				fresh = nil
-				p.exhaust()
+				p.window.exhaust()
 				continue
 			}
 			p.take(ctx, a)
@@ -174,27 +155,28 @@ func (p *Publisher) take(ctx context.Context, a Arrival) {
 		p.shed(a)
 		return
 	}
-	p.begin()
-	p.slots[i] = slot{arrival: a}
+	p.window.begin(i, a)
 	p.send(ctx, i)
 }
 
 // slot takes a free slot, waiting at most for the given time.
 func (p *Publisher) slot(ctx context.Context, wait time.Duration) (int, bool) {
-	select {
-	case i := <-p.free:
+	if i, ok := p.window.take(); ok {
 		return i, true
-	default:
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	select {
-	case i := <-p.free:
-		return i, true
-	case <-timer.C:
-		return 0, false
-	case <-ctx.Done():
-		return 0, false
+	for {
+		select {
+		case <-p.window.freed:
+		case <-timer.C:
+			return 0, false
+		case <-ctx.Done():
+			return 0, false
+		}
+		if i, ok := p.window.take(); ok {
+			return i, true
+		}
 	}
 }
 
@@ -204,7 +186,7 @@ func (p *Publisher) send(ctx context.Context, i int) { p.sendAt(ctx, i, p.cfg.Ba
 
 // sendAt is send with the instant that counts as the sending's.
 func (p *Publisher) sendAt(ctx context.Context, i int, now time.Duration) {
-	s := &p.slots[i]
+	s := &p.window.slots[i]
 	s.sent = now
 	s.tries++
 	a, sent, again := s.arrival, s.sent, s.tries > 1
@@ -212,7 +194,7 @@ func (p *Publisher) sendAt(ctx context.Context, i int, now time.Duration) {
 	// The event precedes the write: once written, the confirm may overtake it.
 	p.cfg.Observer.Sent(event.Sent{Seq: a.Seq, Scheduled: a.Scheduled, At: sent, Republish: again, Warmup: a.Warmup})
 	if err := p.producer.Publish(ctx, uint64(i), &p.message); err != nil {
-		p.settled(broker.Settlement{Token: uint64(i), Outcome: broker.Unknown, At: time.Now(), Reason: err.Error()})
+		p.settled([]broker.Settlement{{Token: uint64(i), Outcome: broker.Unknown, At: time.Now(), Reason: err.Error()}})
 	}
 }
 
@@ -222,28 +204,36 @@ func (p *Publisher) republish(ctx context.Context, s slot) {
 		p.again.add(s, 0) // the window is stuck; the message keeps its place
 		return
 	}
-	p.slots[i] = s
+	p.window.slots[i] = s
 	p.send(ctx, i)
 }
 
 // maxRepublishWait bounds how long one message to be published again may hold up new ones while the window is full.
 const maxRepublishWait = time.Second
 
-// settled hears the outcome of one publish, from the driver's goroutine.
-func (p *Publisher) settled(e broker.Settlement) {
-	i := int(e.Token)
-	s := p.slots[i]
-	final := e.Outcome == broker.Confirmed || e.Outcome == broker.Returned
+// settled hears the outcomes of publishes, from the driver's goroutine.
+func (p *Publisher) settled(answers []broker.Settlement) {
+	finals := 0
+	for i := range answers {
+		if p.settle(&answers[i]) {
+			finals++
+		}
+	}
+	p.window.release(answers, finals)
+}
+
+// settle notes one outcome, and reports whether it is the message's last.
+func (p *Publisher) settle(e *broker.Settlement) (final bool) {
+	s := p.window.slots[e.Token]
+	final = e.Outcome == broker.Confirmed || e.Outcome == broker.Returned
 	p.cfg.Observer.Settled(event.Settled{
 		Seq: s.arrival.Seq, Scheduled: s.arrival.Scheduled, Sent: s.sent, At: p.cfg.Base.Offset(e.At), Outcome: e.Outcome,
 		Warmup: s.arrival.Warmup, Final: final,
 	})
-	p.free <- i
-	if final {
-		p.end()
-		return
+	if !final {
+		p.again.add(s, republishDelay(s.tries))
 	}
-	p.again.add(s, republishDelay(s.tries))
+	return final
 }
 
 func (p *Publisher) shed(a Arrival) { p.cfg.Observer.Shed(a.Seq, p.cfg.Base.Now()) }
@@ -255,34 +245,6 @@ func (p *Publisher) abandon(fresh <-chan Arrival) {
 	}
 	for a := range fresh {
 		p.shed(a)
-	}
-}
-
-func (p *Publisher) begin() {
-	p.mu.Lock()
-	p.settling++
-	p.mu.Unlock()
-}
-
-func (p *Publisher) end() {
-	p.mu.Lock()
-	p.settling--
-	p.finishIfDone()
-	p.mu.Unlock()
-}
-
-func (p *Publisher) exhaust() {
-	p.mu.Lock()
-	p.exhausted = true
-	p.finishIfDone()
-	p.mu.Unlock()
-}
-
-// finishIfDone closes drained once; the caller holds the lock.
-func (p *Publisher) finishIfDone() {
-	if p.exhausted && p.settling == 0 {
-		p.exhausted = false
-		close(p.drained)
 	}
 }
 

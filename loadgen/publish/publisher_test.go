@@ -71,11 +71,13 @@ func (x *bench) drainWhileRunning() map[int64]int {
 	seen, ended := map[int64]int{}, false
 	for {
 		select {
-		case d := <-c.Deliveries():
-			seen[d.Headers.Seq]++
-			x.checkID(d.Headers.Seq, d.MessageID)
-			if err := c.Ack(d.Tag, false); err != nil {
-				x.t.Fatal(err)
+		case batch := <-c.Deliveries():
+			for _, d := range batch {
+				seen[d.Headers.Seq]++
+				x.checkID(d.Headers.Seq, d.MessageID)
+				if err := c.Ack(d.Tag, false); err != nil {
+					x.t.Fatal(err)
+				}
 			}
 		case err := <-x.ended:
 			if err != nil {

@@ -20,7 +20,7 @@ import (
 // that nobody can choose.
 type puppet struct {
 	mu      sync.Mutex
-	settled func(broker.Settlement)
+	settled func([]broker.Settlement)
 	flow    broker.Flow
 	written []written
 	done    chan struct{}
@@ -32,7 +32,7 @@ type written struct {
 	seq   int64
 }
 
-func (p *puppet) OpenPublisher(_ context.Context, _ string, _ int, settled func(broker.Settlement), flow broker.Flow) (broker.Publisher, error) {
+func (p *puppet) OpenPublisher(_ context.Context, _ string, _ int, settled func([]broker.Settlement), flow broker.Flow) (broker.Publisher, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.settled, p.flow = settled, flow
@@ -43,7 +43,7 @@ func (p *puppet) OpenConsumer(context.Context, string, broker.ConsumerOptions) (
 	return nil, errors.New("not asked for")
 }
 
-func (p *puppet) Publish(token uint64, m *broker.Message) error {
+func (p *puppet) Publish(_ context.Context, token uint64, m *broker.Message) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.written = append(p.written, written{token, m.Headers.Seq})
@@ -70,7 +70,7 @@ func (p *puppet) answer(i int, o broker.Outcome) {
 	p.mu.Lock()
 	token := p.written[i].token
 	p.mu.Unlock()
-	p.settled(broker.Settlement{Token: token, Outcome: o, At: time.Now()})
+	p.settled([]broker.Settlement{{Token: token, Outcome: o, At: time.Now()}})
 }
 
 // puppeteer runs a publisher on a puppet.

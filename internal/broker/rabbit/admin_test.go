@@ -103,7 +103,7 @@ func TestTiersReturnMessagesOnTimeToTheWorkQueueAlone(t *testing.T) {
 		for _, q := range tier.Queues {
 			published := time.Now()
 			filled(t, b, plan.Retry, q.RoutingKey, 1)
-			d := <-c.Deliveries()
+			d := (<-c.Deliveries())[0]
 			waited := d.ReceivedAt.Sub(published)
 			if waited < q.Delay || waited > q.Delay+2*time.Second {
 				t.Errorf("tier queue %q gave the message back after %v, its delay is %v", q.Queue, waited, q.Delay)
@@ -125,7 +125,7 @@ func TestTheDeliveryLimitParks(t *testing.T) {
 	filled(t, b, plan.Orders, "order.created", 1)
 	c := openConsumer(t, b, plan.Work, 1)
 	for i := range 4 { // the limit and one more
-		d := <-c.Deliveries()
+		d := (<-c.Deliveries())[0]
 		if d.DeliveryCount != i {
 			t.Errorf("delivery %d has the count %d", i+1, d.DeliveryCount)
 		}

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"spillway/internal/broker"
-	"spillway/internal/envelope"
+	"spillway/internal/broker/rabbit/frame"
 )
 
 // maxPrefetch is the largest prefetch that the protocol can carry.
@@ -20,15 +20,25 @@ const maxPrefetch = 65535
 // ErrBadPrefetch is returned for a prefetch outside 1 to 65535. RabbitMQ reads 0 as "2,000" on a quorum queue.
 var ErrBadPrefetch = errors.New("the prefetch is out of range")
 
-// consumer is one consuming epoch.
+var errTooMany = errors.New("the broker delivers more than the prefetch")
+
+// consumer is one consuming epoch. Its channel is the hot one of its wire: deliveries are read and acks are written here;
+// the library opens the channel, starts and cancels the consumer, and says when it is over.
 type consumer struct {
 	conn    *connection
 	channel *amqp.Channel
+	number  uint16 // of the channel
 	tag     string
 
-	out     chan broker.Delivery // as large as the prefetch, so that handing over never waits for the worker
-	cancels chan string          // at most one comes: there is one consumer
-	closes  chan *amqp.Error     // at most one comes
+	incoming incoming // of the reading goroutine
+	// out has room for as many batches as there can be deliveries without a settlement, so handing over never waits.
+	mu      sync.Mutex
+	out     chan []*broker.Delivery // closed under mu
+	full    bool                    // out is closed; guarded by mu
+	scratch []byte                  // of the owner, for acks
+
+	cancels chan string      // at most one comes: there is one consumer
+	closes  chan *amqp.Error // at most one comes
 
 	cancelled atomic.Bool // by us
 	closing   atomic.Bool
@@ -67,21 +77,52 @@ func newConsumer(conn *connection, o broker.ConsumerOptions) (*consumer, <-chan 
 		conn:    conn,
 		channel: channel,
 		tag:     o.Tag,
-		out:     make(chan broker.Delivery, o.Prefetch),
+		out:     make(chan []*broker.Delivery, o.Prefetch),
 		cancels: channel.NotifyCancel(make(chan string, 1)),
 		closes:  channel.NotifyClose(make(chan *amqp.Error, 1)),
 		done:    make(chan struct{}),
 	}
+	c.number = conn.wire.handOver(c)
 	in, err := channel.Consume(o.Queue, o.Tag, false, false, false, false, nil)
 	return c, in, err
 }
 
-// run hands deliveries over until no more come, and then waits for the end of the epoch.
-func (c *consumer) run(in <-chan amqp.Delivery) {
-	for d := range in {
-		c.out <- delivery(&d)
+// take implements hot.
+func (c *consumer) take(f *frame.Frame) (bool, error) { return c.incoming.take(f) }
+
+// read implements hot: it hands over what one read of the socket gave.
+func (c *consumer) read(at time.Time) {
+	batch := c.incoming.batch(at)
+	if batch == nil {
+		return
 	}
-	// The library closes the deliveries in three cases: the broker cancelled (it has told cancels before), the channel
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.full {
+		return
+	}
+	select {
+	case c.out <- batch:
+	default: // more than the prefetch: whatever this is, it keeps no promise
+		c.conn.wire.fail(errTooMany)
+	}
+}
+
+// noMore closes out. What the broker sent before its cancel-ok was read before it.
+func (c *consumer) noMore() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.full = true
+	close(c.out)
+}
+
+// run waits until no more deliveries come, and then for the end of the epoch. The library's deliveries are none: it is told
+// of no delivery, but knows when they are over.
+func (c *consumer) run(in <-chan amqp.Delivery) {
+	for range in {
+		continue
+	}
+	// The library closes its deliveries in three cases: the broker cancelled (it has told cancels before), the channel
 	// is gone (it is marked closed before), or our own Cancel was answered.
 	select {
 	case _, cancelled := <-c.cancels: // a closed cancels means that the channel is gone
@@ -98,7 +139,7 @@ func (c *consumer) run(in <-chan amqp.Delivery) {
 		c.endWith(<-c.closes)
 		return
 	}
-	close(c.out)
+	c.noMore()
 	c.err = epochError(<-c.closes, c.closing.Load(), c.conn.aborted.Load())
 	close(c.done)
 	c.closeAfterChannel()
@@ -112,7 +153,7 @@ func (c *consumer) endWith(cause *amqp.Error) {
 func (c *consumer) end(err error) {
 	c.err = err
 	close(c.done)
-	close(c.out)
+	c.noMore()
 }
 
 // closeAfterChannel closes the connection when the broker closed only the channel.
@@ -122,47 +163,8 @@ func (c *consumer) closeAfterChannel() {
 	_ = c.conn.close(ctx) // the epoch is over already; by force is as good
 }
 
-func delivery(d *amqp.Delivery) broker.Delivery {
-	return broker.Delivery{
-		Tag:           d.DeliveryTag,
-		Redelivered:   d.Redelivered,
-		DeliveryCount: deliveryCount(d.Headers),
-		Exchange:      d.Exchange,
-		RoutingKey:    d.RoutingKey,
-		MessageID:     d.MessageId,
-		CorrelationID: d.CorrelationId,
-		Type:          d.Type,
-		ContentType:   d.ContentType,
-		Timestamp:     d.Timestamp,
-		Expiration:    expiration(d.Expiration),
-		Headers:       envelope.ParseHeaders(d.Headers),
-		Body:          d.Body,
-		ReceivedAt:    time.Now(),
-	}
-}
-
-// deliveryCount reads the count that quorum queues keep. It is absent on the first delivery.
-func deliveryCount(headers amqp.Table) int {
-	switch n := headers["x-delivery-count"].(type) {
-	case int64:
-		return int(n)
-	case int32:
-		return int(n)
-	default:
-		return 0
-	}
-}
-
-func expiration(ms string) time.Duration {
-	n, err := strconv.ParseUint(ms, 10, 32)
-	if err != nil {
-		return 0 // absent, or not a TTL that RabbitMQ would have taken
-	}
-	return time.Duration(n) * time.Millisecond
-}
-
 // Deliveries implements broker.Consumer.
-func (c *consumer) Deliveries() <-chan broker.Delivery { return c.out }
+func (c *consumer) Deliveries() <-chan []*broker.Delivery { return c.out }
 
 // Ack implements broker.Consumer. After a cancel by the broker nothing is sent: RabbitMQ 4.3 would take a late ack as a
 // sign of life and send more to a consumer that nobody reads.
@@ -170,7 +172,8 @@ func (c *consumer) Ack(tag uint64, multiple bool) error {
 	if c.over() {
 		return fmt.Errorf("ack: %w", broker.ErrClosed)
 	}
-	return channelError("ack", c.channel.Ack(tag, multiple))
+	c.scratch = frame.AppendAck(c.scratch[:0], c.number, tag, multiple)
+	return c.send("ack")
 }
 
 // Reject implements broker.Consumer.
@@ -178,7 +181,16 @@ func (c *consumer) Reject(tag uint64, requeue bool) error {
 	if c.over() {
 		return fmt.Errorf("reject: %w", broker.ErrClosed)
 	}
-	return channelError("reject", c.channel.Reject(tag, requeue))
+	c.scratch = frame.AppendReject(c.scratch[:0], c.number, tag, requeue)
+	return c.send("reject")
+}
+
+// send writes what is in scratch. It waits while the broker does not read; Abort releases it.
+func (c *consumer) send(what string) error {
+	if err := c.conn.wire.send(context.Background(), c.scratch); err != nil {
+		return fmt.Errorf("%s: %w: %w", what, broker.ErrClosed, err)
+	}
+	return nil
 }
 
 func (c *consumer) over() bool {

@@ -15,7 +15,7 @@ func filled(t *testing.T, b *bundle, exchange, key string, n int) {
 	got := newBook()
 	p := openPublisher(t, b.driver, 500, got.settled, nil)
 	for i := range n {
-		if err := p.Publish(uint64(i), message(exchange, key, int64(i))); err != nil {
+		if err := p.Publish(t.Context(), uint64(i), message(exchange, key, int64(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -44,7 +44,7 @@ func TestADeliveryCarriesWhatWasPublished(t *testing.T) {
 	plan := declared(t, b, nil)
 	filled(t, b, plan.Orders, "order.created", 1)
 	c := openConsumer(t, b, plan.Work, 10)
-	d := <-c.Deliveries()
+	d := (<-c.Deliveries())[0]
 	want := message(plan.Orders, "order.created", 0)
 	if d.MessageID != want.MessageID || d.Type != want.Type || d.Exchange != want.Exchange || d.RoutingKey != want.RoutingKey ||
 		d.ContentType != want.ContentType || d.Headers != want.Headers || string(d.Body) != string(want.Body) {
@@ -56,7 +56,7 @@ func TestADeliveryCarriesWhatWasPublished(t *testing.T) {
 	if err := c.Reject(d.Tag, true); err != nil {
 		t.Fatal(err)
 	}
-	again := <-c.Deliveries()
+	again := (<-c.Deliveries())[0]
 	if again.DeliveryCount != 1 || !again.Redelivered {
 		t.Errorf("a second delivery has count %d, redelivered %v", again.DeliveryCount, again.Redelivered)
 	}
@@ -93,9 +93,9 @@ func TestCancelHandsOverWhatIsInFlightAndKeepsItValid(t *testing.T) {
 	if err := c.Cancel(); err != nil {
 		t.Fatal(err)
 	}
-	n, last := 1, first.Tag
-	for d := range c.Deliveries() {
-		n, last = n+1, d.Tag
+	n, last := len(first), first[len(first)-1].Tag
+	for batch := range c.Deliveries() {
+		n, last = n+len(batch), batch[len(batch)-1].Tag
 	}
 	if n != 40 {
 		t.Errorf("%d deliveries were handed over, want the prefetch, 40", n)
@@ -121,7 +121,7 @@ func TestACancelByTheBrokerIsSeenAndStopsAcks(t *testing.T) {
 	plan := declared(t, b, nil)
 	filled(t, b, plan.Orders, "order.created", 5)
 	c := openConsumer(t, b, plan.Work, 2)
-	d := <-c.Deliveries()
+	d := (<-c.Deliveries())[0]
 	err := adminFor(t, b).do(deadline(t), "delete", func(ch *amqp.Channel) error {
 		_, err := ch.QueueDelete(plan.Work, false, false, false)
 		return err

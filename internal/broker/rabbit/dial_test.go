@@ -34,12 +34,15 @@ func TestAPublisherOnABlockedSocketIsAbortedAtOnce(t *testing.T) {
 			m := message(plan.Orders, "order.created", 1)
 			m.Body = make([]byte, 100<<10)
 			for {
-				if err := p.Publish(published, m); err != nil {
+				if err := p.Publish(t.Context(), published, m); err != nil {
 					ended <- err
 					return
 				}
 				published++
-				notify(progress)
+				select {
+				case progress <- struct{}{}:
+				default:
+				}
 			}
 		}()
 		for blocked := false; !blocked; {

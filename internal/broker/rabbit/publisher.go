@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"spillway/internal/broker"
+	"spillway/internal/broker/rabbit/frame"
 	"spillway/internal/envelope"
 )
 
@@ -21,51 +21,36 @@ const maxWindow = 65535
 // errAborted is why an epoch ended that Abort, or a Close out of time, ended.
 var errAborted = errors.New("aborted")
 
-// publisher is one publishing epoch. Publish appends to pending, the settling goroutine takes away from it.
-//
-// How an answer is found: the library resolves a deferred confirmation for each publish, and hands returns to a Go
-// channel, both from its one reading goroutine and in the order in which the broker sent them. The wire tells when a
-// batch was handled; the settling goroutine then collects what is answered and only after that drains the returns. A
-// return precedes its own ack on the connection (RabbitMQ 3.10 to 4.3), so it is in the channel by the time the
-// confirmation is seen, and Returned wins without waiting for anything.
+// publisher is one publishing epoch. Its channel is the hot one of its wire: Publish writes the frames and notes the publish
+// as pending, the goroutine that reads the wire finds the answers (see settle.go), and the library's part is to open the
+// channel, to keep the connection alive and to say when it is over.
 type publisher struct {
 	conn    *connection
-	channel *amqp.Channel
-	settled func(broker.Settlement)
-	slots   chan struct{} // one for each unsettled publish; its capacity is the window
-
-	returns chan amqp.Return // as large as the window: there is at most one for each unsettled publish
+	number  uint16 // of the channel
+	frame   int    // the largest frame that was agreed on, in bytes
+	window  int
+	settled func([]broker.Settlement)
 	closes  chan *amqp.Error // at most one comes
 
+	// Of the publishing goroutine.
+	scratch []byte
+	out     frame.Publish
+	headers envelope.Headers
+
 	mu      sync.Mutex
-	pending []slot // in publish order; guarded by mu
-	over    bool   // nothing may be added to pending any more; guarded by mu
+	room    sync.Cond // signalled when there is a place in the window, or the epoch is over
+	pending pending   // guarded by mu
+	over    bool      // nothing may be added to pending any more; guarded by mu
 
-	answered []slot                // reused; owned by the settling goroutine
-	returned map[identity][]string // reasons of returns whose confirmation was not seen yet; owned by the settling goroutine
+	answers answers
 
-	nudge   chan struct{} // a publish that was answered before it was in pending; capacity 1
 	closing atomic.Bool
 	done    chan struct{}
 	err     error // written before done is closed
 }
 
-// slot is one unsettled publish.
-type slot struct {
-	token   uint64
-	confirm *amqp.DeferredConfirmation
-	id      identity
-}
-
-// identity is what a return says about the message it brings back. Copies of one message share it; which of them is
-// called returned does not matter then.
-type identity struct {
-	exchange, key, messageID string
-	seq                      int64
-}
-
 // OpenPublisher implements broker.Driver.
-func (d *Driver) OpenPublisher(ctx context.Context, name string, window int, settled func(broker.Settlement), flow broker.Flow) (broker.Publisher, error) {
+func (d *Driver) OpenPublisher(ctx context.Context, name string, window int, settled func([]broker.Settlement), flow broker.Flow) (broker.Publisher, error) {
 	if window < 1 || window > maxWindow {
 		return nil, fmt.Errorf("a window of %d: want 1 to %d", window, maxWindow)
 	}
@@ -81,11 +66,11 @@ func (d *Driver) OpenPublisher(ctx context.Context, name string, window int, set
 	}
 	blocks := c.NotifyBlocked(make(chan amqp.Blocking, 1))
 	go watchFlow(blocks, flow)
-	go p.settle()
+	go p.awaitEnd()
 	return p, nil
 }
 
-func newPublisher(c *connection, window int, settled func(broker.Settlement)) (*publisher, error) {
+func newPublisher(c *connection, window int, settled func([]broker.Settlement)) (*publisher, error) {
 	channel, err := c.Channel()
 	if err != nil {
 		return nil, err
@@ -93,17 +78,18 @@ func newPublisher(c *connection, window int, settled func(broker.Settlement)) (*
 	if err := channel.Confirm(false); err != nil {
 		return nil, err
 	}
-	return &publisher{
-		conn:     c,
-		channel:  channel,
-		settled:  settled,
-		slots:    make(chan struct{}, window),
-		returns:  channel.NotifyReturn(make(chan amqp.Return, window)),
-		closes:   channel.NotifyClose(make(chan *amqp.Error, 1)),
-		returned: make(map[identity][]string),
-		nudge:    make(chan struct{}, 1),
-		done:     make(chan struct{}),
-	}, nil
+	p := &publisher{
+		conn:    c,
+		frame:   c.Config.FrameSize,
+		window:  window,
+		settled: settled,
+		closes:  channel.NotifyClose(make(chan *amqp.Error, 1)),
+		done:    make(chan struct{}),
+	}
+	p.room.L = &p.mu
+	p.out.Headers = func(f *frame.Fields) { p.headers.Write(f) }
+	p.number = c.wire.handOver(p)
+	return p, nil
 }
 
 // watchFlow reports blocked and unblocked until the connection ends, and the end of a blocked connection as unblocked.
@@ -122,64 +108,59 @@ func watchFlow(blocks <-chan amqp.Blocking, flow broker.Flow) {
 
 // Publish implements broker.Publisher. It also waits while the window is full, which a caller that counts its own
 // in-flight messages never meets.
-func (p *publisher) Publish(token uint64, m *broker.Message) error {
-	select {
-	case p.slots <- struct{}{}:
-	case <-p.done:
+func (p *publisher) Publish(ctx context.Context, token uint64, m *broker.Message) error {
+	p.encode(m)
+	if !p.add(ctx, token, m) { // before the write: the answer may be here before that returns
 		return p.closedError()
 	}
-	confirm, err := p.channel.PublishWithDeferredConfirm(m.Exchange, m.RoutingKey, true, false, publishing(m))
-	if err != nil {
-		p.conn.wire.abort() // part of the message may be on the wire: nothing more can follow it
-		return fmt.Errorf("publish to exchange %q: %w: %w", m.Exchange, broker.ErrClosed, err)
-	}
-	s := slot{token, confirm, identity{m.Exchange, m.RoutingKey, m.MessageID, m.Headers.Seq}}
-	if !p.add(s) {
-		return p.closedError()
-	}
-	select {
-	case <-confirm.Done(): // answered before the settling goroutine could see it
-		notify(p.nudge)
-	default:
+	if err := p.conn.wire.send(ctx, p.scratch); err != nil {
+		p.conn.wire.abort() // a tag is spoken for whose message did not go out: the broker's count and ours differ from now on
+		if p.withdraw(token) {
+			return fmt.Errorf("publish to exchange %q: %w: %w", m.Exchange, broker.ErrClosed, err)
+		}
 	}
 	return nil
 }
 
-func (p *publisher) add(s slot) bool {
+// encode makes the frames of a message in scratch.
+func (p *publisher) encode(m *broker.Message) {
+	p.headers = m.Headers
+	o := &p.out
+	o.Exchange, o.RoutingKey, o.ContentType, o.CorrelationID = m.Exchange, m.RoutingKey, m.ContentType, m.CorrelationID
+	o.MessageID, o.Type, o.Timestamp, o.Expiration, o.Body = m.MessageID, m.Type, m.Timestamp, m.Expiration, m.Body
+	p.scratch = frame.AppendPublish(p.scratch[:0], p.number, p.frame, o)
+}
+
+// add notes a publish. It waits for a place in the window, and reports false when the epoch is over.
+func (p *publisher) add(ctx context.Context, token uint64, m *broker.Message) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.pending.open >= p.window {
+		p.awaitRoom(ctx)
+	}
 	if p.over {
 		return false
 	}
-	p.pending = append(p.pending, s)
+	p.pending.add(slot{token: token, id: identity{m.Exchange, m.RoutingKey, m.MessageID, m.Headers.Seq}})
 	return true
 }
 
+// awaitRoom waits for a place in the window; mu is held.
+func (p *publisher) awaitRoom(ctx context.Context) {
+	defer context.AfterFunc(ctx, p.Abort)()
+	for !p.over && p.pending.open >= p.window {
+		p.room.Wait()
+	}
+}
+
+// withdraw takes back the publish that was added last, unless the end of the epoch has settled it already.
+func (p *publisher) withdraw(token uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.over && p.pending.dropLast(token)
+}
+
 func (p *publisher) closedError() error { return fmt.Errorf("publish: %w", broker.ErrClosed) }
-
-func notify(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-func publishing(m *broker.Message) amqp.Publishing {
-	out := amqp.Publishing{
-		Headers:       m.Headers.Table(),
-		ContentType:   m.ContentType,
-		DeliveryMode:  amqp.Persistent,
-		CorrelationId: m.CorrelationID,
-		MessageId:     m.MessageID,
-		Timestamp:     m.Timestamp,
-		Type:          m.Type,
-		Body:          m.Body,
-	}
-	if m.Expiration > 0 {
-		out.Expiration = strconv.FormatInt(max(1, m.Expiration.Milliseconds()), 10)
-	}
-	return out
-}
 
 // Done implements broker.Publisher.
 func (p *publisher) Done() <-chan struct{} { return p.done }
@@ -204,8 +185,3 @@ func (p *publisher) Close(ctx context.Context) error {
 
 // Abort implements broker.Publisher.
 func (p *publisher) Abort() { p.conn.abort() }
-
-func returnIdentity(r *amqp.Return) identity {
-	h := envelope.ParseHeaders(r.Headers)
-	return identity{r.Exchange, r.RoutingKey, r.MessageId, h.Seq}
-}

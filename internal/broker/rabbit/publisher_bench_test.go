@@ -40,7 +40,11 @@ func BenchmarkPublish(b *testing.B) {
 		}
 	}()
 	slots := make(chan struct{}, 256)
-	p, err := d.OpenPublisher(b.Context(), "bench", 256, func(broker.Settlement) { <-slots }, nil)
+	p, err := d.OpenPublisher(b.Context(), "bench", 256, func(batch []broker.Settlement) {
+		for range batch {
+			<-slots
+		}
+	}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -49,7 +53,7 @@ func BenchmarkPublish(b *testing.B) {
 	for i := range b.N {
 		slots <- struct{}{}
 		m.Headers.Seq = int64(i)
-		if err := p.Publish(uint64(i), m); err != nil {
+		if err := p.Publish(b.Context(), uint64(i), m); err != nil {
 			b.Fatal(err)
 		}
 	}

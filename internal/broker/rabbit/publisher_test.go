@@ -26,12 +26,14 @@ func newBook() *book {
 	}
 }
 
-func (b *book) settled(s broker.Settlement) {
+func (b *book) settled(batch []broker.Settlement) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.outcomes[s.Token] = append(b.outcomes[s.Token], s.Outcome)
-	if b.total[s.Outcome]++; b.total[s.Outcome] == 1 {
-		b.first[s.Outcome] = s
+	for _, s := range batch {
+		b.outcomes[s.Token] = append(b.outcomes[s.Token], s.Outcome)
+		if b.total[s.Outcome]++; b.total[s.Outcome] == 1 {
+			b.first[s.Outcome] = s
+		}
 	}
 }
 
@@ -62,7 +64,7 @@ func (b *book) check(t *testing.T, published int) {
 	}
 }
 
-func openPublisher(t *testing.T, d *Driver, window int, settled func(broker.Settlement), flow broker.Flow) broker.Publisher {
+func openPublisher(t *testing.T, d *Driver, window int, settled func([]broker.Settlement), flow broker.Flow) broker.Publisher {
 	t.Helper()
 	p, err := d.OpenPublisher(deadline(t), t.Name(), window, settled, flow)
 	if err != nil {
@@ -98,7 +100,7 @@ func TestReturnedWinsOverConfirmedForEveryOneOfThousands(t *testing.T) {
 		if i%3 == 0 {
 			key = "nobody.listens"
 		}
-		if err := p.Publish(i, message(plan.Orders, key, int64(i))); err != nil {
+		if err := p.Publish(t.Context(), i, message(plan.Orders, key, int64(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -134,7 +136,7 @@ func TestBadMessagesWithoutAnIDAreMatchedToTheirReturns(t *testing.T) {
 		}
 		m := message(plan.Orders, key, int64(i))
 		m.MessageID = ""
-		if err := p.Publish(i, m); err != nil {
+		if err := p.Publish(t.Context(), i, m); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -153,7 +155,7 @@ func TestAFullQueueNacks(t *testing.T) {
 	p := openPublisher(t, b.driver, 1, got.settled, nil) // one at a time, so that the limit is seen
 	const n = 60
 	for i := range uint64(n) {
-		if err := p.Publish(i, message(plan.Orders, "order.created", int64(i))); err != nil {
+		if err := p.Publish(t.Context(), i, message(plan.Orders, "order.created", int64(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -190,7 +192,7 @@ func TestALostConnectionLeavesUnknownsAndNothingElse(t *testing.T) {
 		default:
 			time.Sleep(time.Millisecond)
 		}
-		if err := p.Publish(published, message(plan.Orders, "order.created", int64(published))); err != nil {
+		if err := p.Publish(t.Context(), published, message(plan.Orders, "order.created", int64(published))); err != nil {
 			if !errors.Is(err, broker.ErrClosed) {
 				t.Errorf("publish after the end: %v", err)
 			}
@@ -221,7 +223,7 @@ func TestAbortUnderLoadSettlesEveryPublishOnce(t *testing.T) {
 			}
 			p.Abort()
 		}()
-		for p.Publish(published, message(plan.Orders, "order.created", int64(published))) == nil {
+		for p.Publish(t.Context(), published, message(plan.Orders, "order.created", int64(published))) == nil {
 			published++
 		}
 		<-p.Done()
@@ -240,7 +242,7 @@ func TestAnExchangeThatDoesNotExistEndsTheEpoch(t *testing.T) {
 	b := setup(t)
 	got := newBook()
 	p := openPublisher(t, b.driver, 10, got.settled, nil)
-	if err := p.Publish(1, message("missing", "k", 1)); err != nil {
+	if err := p.Publish(t.Context(), 1, message("missing", "k", 1)); err != nil {
 		t.Fatal(err)
 	}
 	<-p.Done()
@@ -251,7 +253,7 @@ func TestAnExchangeThatDoesNotExistEndsTheEpoch(t *testing.T) {
 	if reason := got.first[broker.Unknown].Reason; reason == "" {
 		t.Error("the cause is not named")
 	}
-	if err := p.Publish(2, message("missing", "k", 2)); !errors.Is(err, broker.ErrClosed) {
+	if err := p.Publish(t.Context(), 2, message("missing", "k", 2)); !errors.Is(err, broker.ErrClosed) {
 		t.Errorf("publish after the end: %v", err)
 	}
 }
@@ -263,12 +265,12 @@ func TestASettledCallbackThatStallsLosesNoReturn(t *testing.T) {
 	got := newBook()
 	release := make(chan struct{})
 	const n = 300
-	p := openPublisher(t, b.driver, n, func(s broker.Settlement) {
+	p := openPublisher(t, b.driver, n, func(s []broker.Settlement) {
 		<-release
 		got.settled(s)
 	}, nil)
 	for i := range uint64(n) {
-		if err := p.Publish(i, message(plan.Orders, "nobody", int64(i))); err != nil {
+		if err := p.Publish(t.Context(), i, message(plan.Orders, "nobody", int64(i))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,7 +1,9 @@
 package rabbit
 
 import (
+	"context"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,12 +18,18 @@ const (
 	closeFlush = 250 * time.Millisecond
 )
 
-// wire is the net.Conn under an AMQP connection. The client library makes one Write a frame group; wire gathers them
-// while a flush is under way, so that a busy publisher makes few large system calls instead of many small ones.
+// wire is the net.Conn under an AMQP connection, below the client library. Of the frames of one channel, the hot one, it
+// makes a shorter way: publishes and acks are written here, answers and deliveries are read here, and the library, which
+// would spend some forty allocations on each, never sees them. Everything else passes through: login, channels,
+// declarations, heartbeats, errors, closing (docs/adr/0012).
+//
+// Writes of both are gathered while a flush is under way, so that a busy publisher makes few large system calls instead of
+// many small ones. They are whole frames each: the library flushes after every frame, and all that it sends beside a hot
+// channel fits into its buffer of 4 KiB.
 //
 // It also does three things that the library cannot: abort closes the socket at once, whatever else is blocked on it; a
 // failed Read fails the writing side too, since a writer that is stuck in a full socket holds locks that the library's
-// shutdown needs; and the read deadline is moved on by every Read, because the library's own heartbeat loop stops doing
+// shutdown needs; and the read deadline is moved on by what is read, because the library's own heartbeat loop stops doing
 // so when it is stuck sending into a blocked connection: a memory alarm then ended the connection after one and a half
 // heartbeats, although the broker was alive and kept sending (ran, amqp091-go 1.16.0, RabbitMQ 3.10.8).
 type wire struct {
@@ -38,9 +46,9 @@ type wire struct {
 	flushed chan struct{} // closed when the flusher has ended
 	idle    atomic.Int64  // nanoseconds without a byte from the broker after which a Read fails; 0 is for ever
 
-	born   time.Time     // carries the monotonic reading for lastRead
-	readAt atomic.Int64  // nanoseconds from born to the end of the last Read that gave bytes
-	reads  chan struct{} // see Reads; capacity 1, so that several batches make one signal
+	opened atomic.Uint32 // number of the channel that was opened last
+	hot    atomic.Pointer[hotChannel]
+	in     inbound
 }
 
 // newWire wraps a connection and starts the flusher, which ends with Close or abort.
@@ -50,8 +58,6 @@ func newWire(socket, conn net.Conn) *wire {
 		socket:  socket,
 		pending: make([]byte, 0, gatherLimit),
 		flushed: make(chan struct{}),
-		born:    time.Now(),
-		reads:   make(chan struct{}, 1),
 	}
 	w.data.L, w.space.L = &w.mu, &w.mu
 	go w.flush()
@@ -61,20 +67,41 @@ func newWire(socket, conn net.Conn) *wire {
 // Write takes a copy of p. It waits while more than gatherLimit bytes are waiting for the socket. An error of the
 // socket comes back on the Write after the one that met it, and closes the wire.
 func (w *wire) Write(p []byte) (int, error) {
+	if w.hot.Load() == nil {
+		w.noteOpening(p)
+	}
+	if err := w.send(context.Background(), p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// send is Write with a bound: when ctx ends while it waits, the wire is aborted.
+func (w *wire) send(ctx context.Context, p []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.err == nil && !w.closing && len(w.pending) >= gatherLimit {
-		w.space.Wait()
+	if len(w.pending) >= gatherLimit {
+		w.await(ctx)
 	}
 	switch {
 	case w.err != nil:
-		return 0, w.err
+		return w.err
 	case w.closing:
-		return 0, net.ErrClosed
+		return net.ErrClosed
+	}
+	if len(w.pending) == 0 {
+		w.data.Signal()
 	}
 	w.pending = append(w.pending, p...)
-	w.data.Signal()
-	return len(p), nil
+	return nil
+}
+
+// await waits for room; mu is held. Watching the context costs something, so it is done by those who wait only.
+func (w *wire) await(ctx context.Context) {
+	defer context.AfterFunc(ctx, w.abort)()
+	for w.err == nil && !w.closing && len(w.pending) >= gatherLimit {
+		w.space.Wait()
+	}
 }
 
 // flush writes what was gathered, until the wire is closed and empty, or fails.
@@ -102,6 +129,9 @@ func (w *wire) take(spare []byte) []byte {
 	defer w.mu.Unlock()
 	for len(w.pending) == 0 && !w.closing && w.err == nil {
 		w.data.Wait()
+		w.mu.Unlock()
+		runtime.Gosched() // who has begun to write mostly writes more: a turn for it makes one system call of several
+		w.mu.Lock()
 	}
 	if w.err != nil {
 		return nil
@@ -111,36 +141,6 @@ func (w *wire) take(spare []byte) []byte {
 	w.space.Broadcast()
 	return batch
 }
-
-// Read reads from the broker. The library calls it again when it has handled every whole frame of the bytes that the
-// last call gave, so the start of a Read is the moment at which all answers so far are settled in the library.
-func (w *wire) Read(p []byte) (int, error) {
-	select {
-	case w.reads <- struct{}{}:
-	default:
-	}
-	if idle := w.idle.Load(); idle > 0 {
-		if err := w.Conn.SetReadDeadline(time.Now().Add(time.Duration(idle))); err != nil {
-			w.fail(err)
-			return 0, err
-		}
-	}
-	n, err := w.Conn.Read(p)
-	if n > 0 {
-		w.readAt.Store(int64(time.Since(w.born)))
-	}
-	if err != nil {
-		w.fail(err)
-	}
-	return n, err
-}
-
-// Reads gives a signal after each batch of answers that the library has handled. Several batches may make one signal.
-func (w *wire) Reads() <-chan struct{} { return w.reads }
-
-// lastRead returns when bytes were last read from the broker. It is monotonic. Loaded after an answer was seen, it is
-// never earlier than the arrival of that answer.
-func (w *wire) lastRead() time.Time { return w.born.Add(time.Duration(w.readAt.Load())) }
 
 // setIdle sets how long the broker may be silent.
 func (w *wire) setIdle(d time.Duration) { w.idle.Store(int64(d)) }

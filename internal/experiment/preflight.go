@@ -48,7 +48,7 @@ func (r *run) preflight(ctx context.Context) error {
 
 // reach connects to the servers, so that what is wrong with them is said in one sentence before anything is made.
 func (r *run) reach(ctx context.Context) error {
-	driver, err := rabbit.New(r.o.Servers.Broker)
+	driver, err := rabbit.New(r.brokerConfig())
 	if err != nil {
 		return environment("broker: %w", err)
 	}
@@ -66,6 +66,16 @@ func (r *run) reach(ctx context.Context) error {
 	}
 	r.db, err = r.openDatabase(ctx)
 	return err
+}
+
+// brokerConfig returns how to reach the broker. A closed load looks for a ceiling and its latencies are no answer to anything,
+// so it may read in larger portions, which costs latency and saves half of the CPU time.
+func (r *run) brokerConfig() rabbit.Config {
+	c := r.o.Servers.Broker
+	if r.o.Profile.Load.Closed() {
+		c.Gather = rabbit.GatherDelay
+	}
+	return c
 }
 
 // checkHosts refuses to load a machine that was not named on purpose.

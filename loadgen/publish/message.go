@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -106,13 +105,28 @@ func (f *Factory) Make(m *broker.Message, body []byte, seq int64, scheduled, sen
 }
 
 func (f *Factory) order(id string, seq int64, due time.Time, d draws) *envelope.Order {
-	number := strconv.FormatInt(seq, 10)
+	request, command, order := names(seq)
 	return &envelope.Order{
 		ID: id, Type: envelope.TypeOrderCreated, SchemaVersion: envelope.SchemaVersion, OccurredAt: due, Producer: producerName,
-		CorrelationID: "req-" + number, CausationID: "cmd-" + number,
-		Aggregate: envelope.Aggregate{Type: "order", ID: "order-" + number, Version: 1},
+		CorrelationID: request, CausationID: command,
+		Aggregate: envelope.Aggregate{Type: "order", ID: order, Version: 1},
 		Data:      envelope.Data{SKU: d.sku, Count: d.count},
 	}
+}
+
+// names returns the ids that go with a sequence. They are parts of one text, which is one allocation.
+func names(seq int64) (request, command, order string) {
+	const prefixes = "req-cmd-order-"
+	var digits [20]byte
+	number := strconv.AppendInt(digits[:0], seq, 10)
+	var room [len(prefixes) + 3*len(digits)]byte
+	all := append(append(room[:0], "req-"...), number...)
+	one := len(all)
+	all = append(append(all, "cmd-"...), number...)
+	two := len(all)
+	all = append(append(all, "order-"...), number...)
+	text := string(all)
+	return text[:one], text[one:two], text[two:]
 }
 
 // body writes the JSON, spoilt as asked.
@@ -134,5 +148,21 @@ func (f *Factory) body(o *envelope.Order, scratch []byte, size int, bad string) 
 
 // traceParent returns a W3C trace context header, level 1: version, trace id, span id, sampled.
 func traceParent(seed uint64, seq int64) string {
-	return fmt.Sprintf("00-%016x%016x-%016x-01", seed|1, uint64(seq)+1, uint64(seq)+1)
+	const trace, span, flags = len("00-"), len("00-") + 32 + 1, len("00-") + 32 + 1 + 16 + 1
+	var out [flags + 2]byte
+	copy(out[:], "00-")
+	putHex(out[trace:], seed|1)
+	putHex(out[trace+16:], uint64(seq)+1)
+	out[span-1] = '-'
+	putHex(out[span:], uint64(seq)+1)
+	copy(out[flags-1:], "-01")
+	return string(out[:])
+}
+
+// putHex writes 16 digits.
+func putHex(dst []byte, v uint64) {
+	const digits = "0123456789abcdef"
+	for i := range 16 {
+		dst[i] = digits[v>>(60-4*i)&0xf]
+	}
 }

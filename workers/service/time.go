@@ -86,6 +86,14 @@ func (t Time) Draw(seq int64, attempt int) time.Duration {
 	return time.Duration(min(t.nanoseconds(uniform(t.seed, saltTime, seq, attempt)), float64(MaxTime)))
 }
 
+// IsZero reports whether every draw is 0.
+func (t Time) IsZero() bool {
+	if t.distribution == Uniform {
+		return t.high == 0
+	}
+	return t.mean == 0
+}
+
 // MaxTime bounds a drawn service time. Exponential and lognormal have no end, and a handler has a time-out far below.
 const MaxTime = 24 * time.Hour
 

@@ -84,6 +84,7 @@ func newConsumer(conn *connection, o broker.ConsumerOptions) (*consumer, <-chan 
 	}
 	c.number = conn.wire.handOver(c)
 	in, err := channel.Consume(o.Queue, o.Tag, false, false, false, false, nil)
+	conn.gather(o.Prefetch)
 	return c, in, err
 }
 

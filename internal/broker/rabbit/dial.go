@@ -19,6 +19,7 @@ import (
 type connection struct {
 	*amqp.Connection
 	wire    *wire
+	gather  func(window int) // reads in larger portions from now on, if the driver is to
 	at      endpoint
 	aborted atomic.Bool // by us, rather than by an accident
 }
@@ -50,11 +51,12 @@ func (d *Driver) dialOne(ctx context.Context, k int, name string) (*connection, 
 	ctx, cancel := context.WithTimeout(ctx, d.config.DialTimeout)
 	defer cancel()
 	e := d.endpoints[k]
-	socket, err := new(net.Dialer).DialContext(ctx, "tcp", e.address)
+	plain, err := new(net.Dialer).DialContext(ctx, "tcp", e.address)
 	if err != nil {
 		return nil, unreachable(e, err)
 	}
-	var conn = socket
+	socket := newGatheringConn(plain)
+	var conn net.Conn = socket
 	if secure := d.tls[k]; secure != nil {
 		client := tls.Client(socket, secure.Clone())
 		if err := client.HandshakeContext(ctx); err != nil {
@@ -63,7 +65,12 @@ func (d *Driver) dialOne(ctx context.Context, k int, name string) (*connection, 
 		}
 		conn = client
 	}
-	return d.login(ctx, e, newWire(socket, conn), name)
+	c, err := d.login(ctx, e, newWire(socket, conn), name)
+	if err != nil {
+		return nil, err
+	}
+	c.gather = func(window int) { socket.gather(d.config.Gather, window) }
+	return c, nil
 }
 
 // login speaks AMQP on a fresh wire. The context bounds it by closing the socket.

@@ -36,6 +36,7 @@ type Config struct {
 	TLS         TLS           // for amqps URIs; what is unset is taken from a URI's own parameters
 	DialTimeout time.Duration // for connection, TLS and login together; 0 is 10 s
 	Heartbeat   time.Duration // 0 is 10 s; whole seconds, at least 2
+	Gather      time.Duration // how long answers and deliveries may lie in the socket; see GatherDelay. 0 reads at once
 }
 
 // Driver opens connections to one broker. It implements broker.Driver and is safe for concurrent use.

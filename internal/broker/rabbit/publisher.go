@@ -89,6 +89,7 @@ func newPublisher(c *connection, window int, settled func([]broker.Settlement)) 
 	p.room.L = &p.mu
 	p.out.Headers = func(f *frame.Fields) { p.headers.Write(f) }
 	p.number = c.wire.handOver(p)
+	c.gather(window)
 	return p, nil
 }
 

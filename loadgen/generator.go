@@ -27,6 +27,7 @@ type Config struct {
 	Seed     uint64
 	Sinks    []Sink // at least one; each takes every n-th arrival, so their phases are spread evenly
 	Lag      Lag
+	Alarm    func() Alarm // makes one for each sink, see NewAlarm; nil leaves sleeping to the runtime's timer
 }
 
 // Sink takes arrivals to the broker: a publish.Publisher straight away, an outbox by way of a database. Offer and Finish
@@ -67,6 +68,13 @@ func (c *Config) process() (arrival.Process, error) {
 	return arrival.FromShape(c.Shape, c.Arrivals, c.Seed)
 }
 
+func (c *Config) alarm() Alarm {
+	if c.Alarm == nil {
+		return nil
+	}
+	return c.Alarm()
+}
+
 // Run offers the whole schedule and returns when every message has its last outcome. Ending ctx is the hard stop; Stop
 // is the gentle one.
 func (g *Generator) Run(ctx context.Context) error {
@@ -96,7 +104,7 @@ func (g *Generator) walk(ctx context.Context, own int, sink Sink) error {
 	if err != nil {
 		return err
 	}
-	pacer := newPacer(g.cfg.Base, g.stopped)
+	pacer := newPacer(g.cfg.Base, g.stopped, g.cfg.alarm())
 	defer pacer.close()
 	for seq := int64(0); ; seq++ {
 		due, more := process.Next()

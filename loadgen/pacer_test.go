@@ -13,7 +13,7 @@ func TestThePacerSleepsUntilTheDueInstantAndNoLonger(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		base := timebase.New()
-		p := newPacer(base, nil)
+		p := newPacer(base, nil, nil)
 		defer p.close()
 		for _, due := range []time.Duration{time.Second, time.Second, 1500 * time.Millisecond, time.Millisecond, 2 * time.Second} {
 			before := base.Now()
@@ -39,7 +39,7 @@ func TestAStopEndsTheSleepAndLetsNoPastInstantThrough(t *testing.T) {
 				base, stopped := timebase.New(), make(chan struct{})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				p := newPacer(base, stopped)
+				p := newPacer(base, stopped, nil)
 				defer p.close()
 				time.AfterFunc(time.Second, func() { end(stopped, cancel) })
 				if p.until(ctx, time.Hour) || base.Now() != time.Second {
@@ -50,5 +50,48 @@ func TestAStopEndsTheSleepAndLetsNoPastInstantThrough(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestCloseInstantsShareAWakeUpAndAreNeverEarly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		base := timebase.New()
+		p := newPacer(base, nil, nil)
+		defer p.close()
+		wakes, last := 0, time.Duration(-1)
+		for due := time.Duration(0); due < 100*time.Millisecond; due += 200 * time.Microsecond {
+			p.until(t.Context(), due)
+			now := base.Now()
+			if lag := now - due; lag < 0 || lag >= quantum {
+				t.Fatalf("due at %v, handed over at %v", due, now)
+			}
+			if now != last {
+				wakes, last = wakes+1, now
+			}
+		}
+		if wakes < 195 || wakes > 202 {
+			t.Errorf("500 instants in 100ms made %d wake-ups, want one each half millisecond", wakes)
+		}
+	})
+}
+
+func TestTheAlarmEndsASleepOnTime(t *testing.T) {
+	t.Parallel()
+	alarm := NewAlarm()
+	if alarm == nil {
+		t.Skip("this kernel has no alarm to give")
+	}
+	base := timebase.New()
+	p := newPacer(base, nil, alarm)
+	for i := range 50 {
+		due := base.Now() + time.Duration(1+i%5)*time.Millisecond
+		if !p.until(t.Context(), due) || base.Now() < due {
+			t.Fatalf("due at %v, woken at %v", due, base.Now())
+		}
+	}
+	p.close()
+	if alarm.Sleep(time.Hour) {
+		t.Error("a closed alarm says that it slept")
 	}
 }

@@ -55,6 +55,7 @@ func (r *run) newGenerator() (*loadgen.Generator, error) {
 	}
 	cfg := loadgen.Config{
 		Base: r.base, Start: leadTime, Warmup: l.Warmup, Shape: shape, Arrivals: l.Arrivals, Seed: r.seed, Lag: r.lag,
+		Alarm: loadgen.NewAlarm,
 	}
 	if cfg.Sinks, err = r.sinks(shape, factory); err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ var (
 	}}
 	// returnedIsConfirmed believes the confirm that RabbitMQ sends for a message without a route.
 	returnedIsConfirmed = []mutation{{
-		"internal/broker/rabbit/settle.go", "		return broker.Returned, reason\n", "		return broker.Confirmed, reason\n",
+		"internal/broker/rabbit/settle.go", "outcome, reason = broker.Returned, why\n", "outcome, reason = broker.Confirmed, why\n",
 	}}
 	// parkingNotRead leaves the parking lot out of the audit.
 	parkingNotRead = []mutation{{

@@ -86,3 +86,20 @@ func TestEveryPublishIsAnsweredOnceUnderAnyOrder(t *testing.T) {
 		t.Errorf("%d were never answered", len(open))
 	}
 }
+
+// BenchmarkPending adds and answers publishes fifty at a time, with a window of 200 open.
+func BenchmarkPending(b *testing.B) {
+	var p pending
+	found := 0
+	for range 200 {
+		p.add(slot{})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		p.add(slot{token: p.next})
+		if p.next%50 == 0 {
+			p.answer(p.next-200, true, func(slot) { found++ })
+		}
+	}
+	b.ReportMetric(float64(p.open), "open")
+}

@@ -130,7 +130,7 @@ func (p *publisher) read(at time.Time) {
 	p.report(at)
 }
 
-// report wakes whoever waits for a place in the window, and then tells the caller, who may publish again from within.
+// report wakes whoever waits for a place in the window, and then tells the caller; turn is held.
 func (p *publisher) report(at time.Time) {
 	batch := p.answers.batch
 	if len(batch) == 0 {

@@ -29,7 +29,14 @@ type runFlags struct {
 	maxTime time.Duration
 	quiet   bool
 	cpu     string // where a CPU profile of the run goes
+	observe string // whether anything hears of the messages
 }
+
+// Values of --observers.
+const (
+	observersOn  = "on"
+	observersOff = "off"
+)
 
 // shortcuts are the flags that stand for a key of the profile; the letters are those that users of RabbitMQ's own tools
 // know.
@@ -75,6 +82,7 @@ Exit codes: 0 pass, 2 usage or profile, 3 threshold missed, 4 guarantee broken, 
 	flags.StringVar(&f.metrics, "metrics-addr", "", "where /metrics is served (default 127.0.0.1:9464, the next free port when taken)")
 	flags.DurationVar(&f.maxTime, "max-time", 0, "end the offering after this time; a run cut short is invalid")
 	flags.StringVar(&f.cpu, "cpuprofile", "", "write a CPU profile of this process to a file, for go tool pprof")
+	flags.StringVar(&f.observe, "observers", observersOn, "off: no ledger, histograms or metrics hear of the messages, to see what they cost; the run is invalid")
 	flags.BoolVar(&f.quiet, "quiet", false, "no progress, only the summary")
 	f.servers.register(flags, a.getenv)
 	return cmd
@@ -83,6 +91,9 @@ Exit codes: 0 pass, 2 usage or profile, 3 threshold missed, 4 guarantee broken, 
 func (a *app) run(cmd *cobra.Command, arg string, f *runFlags) error {
 	if f.maxTime < 0 {
 		return usageError(fmt.Errorf("%w: --max-time %v: want 0 or more", errFlag, f.maxTime))
+	}
+	if f.observe != observersOn && f.observe != observersOff {
+		return usageError(fmt.Errorf("%w: --observers %q: want %s or %s", errFlag, f.observe, observersOn, observersOff))
 	}
 	if err := metrics.CheckAddr(f.metrics); err != nil {
 		return usageError(fmt.Errorf("--metrics-addr %q: %w; want host:port such as %s", f.metrics, err, metrics.DefaultAddr))
@@ -114,7 +125,7 @@ func (a *app) run(cmd *cobra.Command, arg string, f *runFlags) error {
 	defer stopProfile()
 	res, err := experiment.Run(cmd.Context(), experiment.Options{
 		Profile: p, Servers: servers, RunID: id, Dir: out, Labels: f.labels, Version: version, Revision: revision(),
-		Keep: f.keep, AllowHosts: f.servers.allowHosts, MetricsAddr: f.metrics, MaxTime: f.maxTime,
+		Keep: f.keep, AllowHosts: f.servers.allowHosts, Unobserved: f.observe == observersOff, MetricsAddr: f.metrics, MaxTime: f.maxTime,
 		Log: panel, Progress: panel.show,
 	})
 	panel.close()

@@ -50,3 +50,20 @@ func TestAClosedLoadIsMarkedInItsResult(t *testing.T) {
 		t.Errorf("catch-up %+v, want none", r.Signals.CatchUp)
 	}
 }
+
+// TestARunWithoutObserversSaysSoAndProvesNothing counts, and has no latency.
+func TestARunWithoutObserversSaysSoAndProvesNothing(t *testing.T) {
+	t.Parallel()
+	s := sharedServers(t)
+	r := runProfile(t, call{args: short("--observers", "off", "--set", "inbox.strategy=none"), env: s.env()}, 5)
+	if message := r.finding(t, "account"); message != "not audited: every message: this run had no observers" {
+		t.Errorf("finding %q", message)
+	}
+	m := r.Messages
+	if m.Offered != 500 || m.Confirmed != 500 || m.NotAudited != 500 || m.Publishes != 500 {
+		t.Errorf("account %+v, want 500 confirmed and not audited", m)
+	}
+	if r.Latency.Confirm != nil || len(r.Publish.SentEachSecond) != 0 {
+		t.Errorf("confirm latency %v, sent each second %v: want none without observers", r.Latency.Confirm, r.Publish.SentEachSecond)
+	}
+}

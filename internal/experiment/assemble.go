@@ -28,9 +28,10 @@ import (
 // assemble makes and joins the parts of the run. Nothing is connected yet; the time base starts here.
 func (r *run) assemble() error {
 	r.base = timebase.New()
-	r.ledger = ledger.New(r.tierNames())
+	r.ledger = r.newBook()
 	r.latencies, r.lag = latency.NewSet(), latency.NewRecorder("pacer_lag")
 	r.storm = storm.NewRecorder(storm.BinWidth(r.plan.ShortestTier()))
+	r.pace = newPace(leadTime+r.o.Profile.Load.Warmup, r.o.Profile.Load.Duration)
 	r.signals = newSignals(r.o.Profile.Topology.ParkingRetention > 0)
 	if err := r.serveMetrics(); err != nil {
 		return err
@@ -54,6 +55,14 @@ func (r *run) assemble() error {
 	}
 	r.probe = probe.New(probe.Config{Base: r.base, View: r.ledger.View, Depths: r.readyDepths, Listen: r.watch})
 	return nil
+}
+
+// newBook returns the ledger, or what takes the place of all observers.
+func (r *run) newBook() book {
+	if r.o.Unobserved {
+		return &tally{}
+	}
+	return ledger.New(r.tierNames())
 }
 
 func (r *run) tierNames() []string {
@@ -86,10 +95,16 @@ func (r *run) serveMetrics() error {
 }
 
 func (r *run) loadObserver() event.LoadObserver {
-	return event.Load{r.ledger, r.latencies, r.storm, r.metrics}
+	if r.o.Unobserved {
+		return r.ledger
+	}
+	return event.Load{r.ledger, r.latencies, r.storm, r.pace, r.metrics}
 }
 
 func (r *run) workObserver() event.WorkObserver {
+	if r.o.Unobserved {
+		return r.ledger
+	}
 	return event.Work{r.ledger, r.latencies, r.storm, r.signals, r.metrics}
 }
 

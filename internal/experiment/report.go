@@ -27,6 +27,9 @@ func (r *run) result() (*result.Result, error) {
 		Messages: r.messages(), Rates: r.rates(), Latency: r.latencySummaries(), OldestAge: oldestAges(r.probe.Ages()),
 		Inbox: r.inbox(), Publish: r.published, Signals: r.signalSummary(), Process: r.process(), Dir: r.o.Dir,
 	}
+	if !r.o.Unobserved {
+		res.Publish.SentEachSecond = r.pace.until(r.offeredUntil)
+	}
 	res.Faults, res.RetryStorm = r.storms(res.Messages)
 	r.judge(res)
 	return res, nil

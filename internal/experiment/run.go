@@ -46,11 +46,12 @@ type run struct {
 
 	// measure
 	base      *timebase.Base
-	ledger    *ledger.Ledger
+	ledger    book
 	latencies *latency.Set
 	lag       *latency.Recorder // of the generator itself
 	logs      *latency.Logs
 	storm     *storm.Recorder
+	pace      *pace
 	signals   *signals
 	metrics   *metrics.Metrics
 	server    *metrics.Server

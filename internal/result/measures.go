@@ -124,6 +124,9 @@ type Publish struct {
 	OrdersWithoutEvent *int64 `json:"orders_without_event"` // committed, and no publish of their event was confirmed or is pending
 	EventsWithoutOrder *int64 `json:"events_without_order"` // confirmed, and no such order is committed
 	Relay              *Relay `json:"relay"`                // null without an outbox
+	// SentEachSecond is the first publishes in each whole second of the measured load, by the instant of sending;
+	// empty when nothing heard of them.
+	SentEachSecond []int64 `json:"sent_each_second"`
 }
 
 // Relay is what the outbox relays did.

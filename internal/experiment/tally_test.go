@@ -47,8 +47,8 @@ func TestTheTallyKnowsNumbersAndProvesNothing(t *testing.T) {
 func TestThePaceCountsFirstPublishesByTheSecondOfTheirSending(t *testing.T) {
 	t.Parallel()
 	p := newPace(1500*time.Millisecond, 3500*time.Millisecond)
-	for _, at := range []time.Duration{1499, 1500, 2499, 2500, 4499, 4500, 9000} { // ms; the load's half second at its end is none
-		p.Sent(event.Sent{At: at * time.Millisecond})
+	for _, ms := range []int{1499, 1500, 2499, 2500, 4499, 4500, 9000} { // the load's half second at its end is none
+		p.Sent(event.Sent{At: time.Duration(ms) * time.Millisecond})
 	}
 	p.Sent(event.Sent{At: 1600 * time.Millisecond, Republish: true})
 	if got, want := p.until(5*time.Second), []int64{2, 1, 1}; !slices.Equal(got, want) {

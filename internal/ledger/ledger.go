@@ -5,7 +5,8 @@
 // read from the servers (see Truth); what the workers believed is never part of a verdict.
 //
 // Messages are keyed by their dense sequence. Records live in pages of 4096; a page whose messages are all settled
-// shrinks to one byte a message, so memory is bounded by what is unsettled plus one byte for each message ever offered.
+// shrinks to one byte a message, or to a single byte when all ended alike, so memory is bounded by what is unsettled plus
+// one byte for each message ever offered, and on a path where nothing breaks by what is unsettled alone.
 // Each page has its own lock. The ledger never blocks on I/O.
 package ledger
 

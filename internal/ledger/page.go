@@ -9,14 +9,15 @@ import (
 // never stands for "no such time" in minima.
 const never = time.Duration(math.MaxInt64)
 
-// page holds the records of pageSize consecutive messages, or, when all of them are closed, one byte each.
+// page holds the records of pageSize consecutive messages, or, when all of them are closed, one byte each; or one byte for
+// all, when they ended alike, as they do on a path where nothing breaks.
 type page struct {
 	mu      sync.Mutex
 	records []record // nil once compact
-	compact []byte
-	closed  int  // how many records are closed
-	dirty   bool // records changed since the last look
-	seen    look // the last look
+	compact []byte   // pageSize states once compact, or a single one that all share
+	closed  int      // how many records are closed
+	dirty   bool     // records changed since the last look
+	seen    look     // the last look
 }
 
 // look is what one page has to say about ages and places at an instant.
@@ -51,21 +52,36 @@ func (p *page) close(closed bool) {
 	if p.closed < pageSize {
 		return
 	}
-	p.compact = make([]byte, pageSize)
-	for i := range p.records {
-		p.compact[i] = p.records[i].compact()
-	}
+	p.compact = compactOf(p.records)
 	p.records = nil
+}
+
+// compactOf returns the states of records, or the one that they all have.
+func compactOf(records []record) []byte {
+	states := make([]byte, len(records))
+	alike := true
+	for i := range records {
+		states[i] = records[i].compact()
+		alike = alike && states[i] == states[0]
+	}
+	if alike {
+		return []byte{states[0]}
+	}
+	return states
 }
 
 // state returns the compact form of the i-th record.
 func (p *page) state(i int) byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.records == nil {
+	switch {
+	case p.records != nil:
+		return p.records[i].compact()
+	case len(p.compact) == 1:
+		return p.compact[0]
+	default:
 		return p.compact[i]
 	}
-	return p.records[i].compact()
 }
 
 // look returns the page's view at an instant; the last one serves as long as nothing changed and no tier let go. done is

@@ -9,10 +9,10 @@ LDFLAGS  += -X spillway/internal/cli.version=$(VERSION)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup bench bench-self test cover lint vuln fmt fmt-check tidy-check smoke clean
+.PHONY: help build setup bench bench-self bench-memory test cover lint vuln fmt fmt-check tidy-check smoke clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/spillway
 	go build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/spillway
@@ -23,8 +23,11 @@ setup: build ## make what the servers run in, once; a second call finds it there
 bench: setup ## run the profiles steady and outage on real servers and print both summaries
 	@tools/bench.sh
 
-bench-self: setup ## hold the speed of a run against a plain loop; writes docs/performance.md (PAIRS=10)
-	@tools/bench-self.sh $(if $(PAIRS),-pairs $(PAIRS))
+bench-self: setup ## measure spillway itself against its targets; writes docs/performance.md (PAIRS=10 ONLY=name,name BENCH_MEMORY=1)
+	@tools/bench-self.sh $(if $(PAIRS),-pairs $(PAIRS)) $(if $(ONLY),-only $(ONLY)) $(if $(BENCH_MEMORY),-memory)
+
+bench-memory: setup ## measure the memory of a run of ten million messages, into the same page
+	@tools/bench-self.sh -only memory
 
 test: setup ## run every test, with the race detector, on real servers
 	@tools/test.sh

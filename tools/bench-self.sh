@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Speed of a run against a plain loop, in turn on one broker, written to docs/performance.md; arguments go to benchself.
-# The broker is the one that SPILLWAY_URI and SPILLWAY_MANAGEMENT name, or a stack that is up, or one of our own.
+# Measures spillway itself against what was set as its targets, on real servers, and writes docs/performance.md; arguments
+# go to benchself. The servers are those that SPILLWAY_URI, SPILLWAY_MANAGEMENT and SPILLWAY_POSTGRES name, or a stack
+# that is up, or one of our own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/stack.sh
+stack_life=2h # ten million messages take a while
 
 if [ -z "${SPILLWAY_URI:-}" ]; then
 	trap stack_down EXIT

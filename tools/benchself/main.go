@@ -1,38 +1,41 @@
-// Benchself holds the speed of `spillway run` against a plain loop on the same broker: in turn, each run a process of its
-// own, and writes what came out as a page of documentation. The plain loop is this program's own child; it does what
-// common Go load tools do, with the properties and headers that spillway's messages carry, and measures nothing but counts.
+// Benchself measures spillway itself: each target that the project has set for its own speed and truth, against something
+// plain that does the same, in turn and on the same servers, each run a process of its own. What came out it keeps as a
+// section for each measure and writes as a page of documentation.
 //
-// It starts no server: the broker is given by address. It judges nothing either; the page says what was measured.
+// It starts no server: addresses are given. It judges by the bound of the interval that speaks against spillway.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 )
 
 // options are the command line's.
 type options struct {
-	uri        string
-	management string
-	spillway   string // the program under test
-	out        string // the page; "-" is standard output
-	pairs      int
-	load       loadOptions
-	plain      bool // be the plain loop
+	servers  servers
+	program  string // the one under test
+	out      string // the page; "-" is standard output
+	pairs    int
+	only     []string
+	memory   bool // the measure of memory too, which takes longer than all others
+	child    string
+	load     closedLoad
+	millions int // of messages in the measure of memory
 }
 
-// loadOptions are what both sides are told.
-type loadOptions struct {
-	duration time.Duration
-	warmup   time.Duration
-	window   int
-	prefetch int
-	size     int // body bytes
+// servers are addresses, passwords included. A child gets them in its environment, never as arguments.
+type servers struct{ uri, management, postgres string }
+
+// closedLoad is what both sides of the comparison with the plain loop are told.
+type closedLoad struct {
+	duration, warmup time.Duration
+	window, prefetch int
+	size             int // body bytes
 }
 
 func main() {
@@ -50,50 +53,52 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.plain {
-		m, err := runPlain(ctx, o.uri, o.load)
-		if err != nil {
-			return err
-		}
-		return json.NewEncoder(os.Stdout).Encode(m)
+	if o.child != "" {
+		return beChild(ctx, o)
 	}
-	began := time.Now()
-	c, err := compare(ctx, o)
+	measures, err := chosen(o)
 	if err != nil {
 		return err
 	}
-	return write(o.out, page(o, c, machine(), began))
+	return newEnv(o, measures).run(ctx, measures)
 }
 
 func parse(args []string) (o options, err error) {
 	f := flag.NewFlagSet("benchself", flag.ContinueOnError)
-	f.StringVar(&o.uri, "uri", os.Getenv("SPILLWAY_URI"), "broker ($SPILLWAY_URI)")
-	f.StringVar(&o.management, "management", os.Getenv("SPILLWAY_MANAGEMENT"), "its management API ($SPILLWAY_MANAGEMENT)")
-	f.StringVar(&o.spillway, "spillway", "bin/spillway", "the program under test")
-	f.StringVar(&o.out, "o", "docs/performance.md", "the page to write; - is standard output")
-	f.IntVar(&o.pairs, "pairs", 10, "pairs of runs")
-	f.DurationVar(&o.load.duration, "d", 5*time.Second, "measured part of a run")
+	f.StringVar(&o.servers.uri, "uri", os.Getenv(variableURI), "broker ($"+variableURI+")")
+	f.StringVar(&o.servers.management, "management", os.Getenv(variableManagement), "its management API ($"+variableManagement+")")
+	f.StringVar(&o.servers.postgres, "postgres", os.Getenv(variablePostgres), "database ($"+variablePostgres+")")
+	f.StringVar(&o.program, "spillway", "bin/spillway", "the program under test")
+	f.StringVar(&o.out, "o", "docs/performance.md", "the page to write, its sections beside it in a folder; - is standard output, and keeps nothing")
+	f.IntVar(&o.pairs, "pairs", 10, "pairs of runs for each comparison")
+	only := f.String("only", "", "measure these alone, by name, with commas: "+strings.Join(names(), ", "))
+	f.BoolVar(&o.memory, "memory", false, "measure the memory of ten million messages too")
+	f.IntVar(&o.millions, "millions", memoryMillions, "how many million messages that is")
+	f.DurationVar(&o.load.duration, "d", 5*time.Second, "measured part of a run against the plain loop")
 	f.DurationVar(&o.load.warmup, "warmup", time.Second, "load before it")
-	f.IntVar(&o.load.window, "window", 200, "unconfirmed messages")
+	f.IntVar(&o.load.window, "window", 200, "unconfirmed messages, also of relay and direct publishing")
 	f.IntVar(&o.load.prefetch, "prefetch", 200, "unacked messages")
 	f.IntVar(&o.load.size, "size", 512, "body bytes")
-	f.BoolVar(&o.plain, "plain", false, "be the plain loop, and print its figures")
+	f.StringVar(&o.child, "child", "", "internal: carry out the task on standard input")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
-	if o.uri == "" {
-		return o, fmt.Errorf("no broker: give -uri or $SPILLWAY_URI")
+	if *only != "" {
+		o.only = strings.Split(*only, ",")
 	}
-	if o.pairs < 1 {
-		return o, fmt.Errorf("-pairs %d: want 1 or more", o.pairs)
-	}
-	return o, nil
+	err = o.check()
+	return o, err
 }
 
-func write(path, text string) error {
-	if path == "-" {
-		_, err := os.Stdout.WriteString(text)
-		return err
+func (o *options) check() error {
+	switch {
+	case o.servers.uri == "":
+		return fmt.Errorf("no broker: give -uri or $%s", variableURI)
+	case o.child == "" && o.servers.management == "":
+		return fmt.Errorf("no management API: give -management or $%s; what runs leave on the broker is removed with it", variableManagement)
+	case o.pairs < 1:
+		return fmt.Errorf("-pairs %d: want 1 or more", o.pairs)
+	default:
+		return nil
 	}
-	return os.WriteFile(path, []byte(text), 0o644)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // quiet is for how long the machine is looked at before each pair.
-const quiet = time.Second
+const quiet = 500 * time.Millisecond
 
 // others returns the share of the machine's CPU time that is used while neither side runs: by an idle broker, and by what
 // else goes on there. It spoils a comparison more than anything, so the page says it. 0 where the system does not tell.

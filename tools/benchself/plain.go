@@ -12,27 +12,18 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// measurement is what one run of either side came to.
-type measurement struct {
-	ConfirmedPerSecond float64 `json:"confirmed_per_second"` // over the measured part
-	Confirmed          int64   `json:"confirmed"`            // in all
-	CPUSeconds         float64 `json:"cpu_seconds"`          // of the whole process; filled in by its parent
-}
-
-// cpuPerMessage returns microseconds.
-func (m measurement) cpuPerMessage() float64 { return m.CPUSeconds * 1e6 / float64(m.Confirmed) }
-
 // plainLoop publishes into a quorum queue of its own and consumes from it: a connection for each side, a window kept by a
 // channel of tokens, NotifyPublish for the confirms, one ack for each delivery.
 type plainLoop struct {
 	uri       string
 	queue     string
-	load      loadOptions
+	load      task
 	confirmed atomic.Int64
 }
 
 // runPlain runs a plain loop for warm-up and measured part.
-func runPlain(ctx context.Context, uri string, load loadOptions) (m measurement, err error) {
+func runPlain(ctx context.Context, s servers, load task) (m measurement, err error) {
+	uri := s.uri
 	p := &plainLoop{uri: uri, queue: "spillway-benchself-" + rand.Text(), load: load}
 	producer, err := amqp.Dial(uri)
 	if err != nil {
@@ -68,8 +59,8 @@ func (p *plainLoop) consume(conn *amqp.Connection) error {
 	if err != nil {
 		return fmt.Errorf("open channel: %w", err)
 	}
-	if err := ch.Qos(p.load.prefetch, 0, false); err != nil {
-		return fmt.Errorf("set prefetch %d: %w", p.load.prefetch, err)
+	if err := ch.Qos(p.load.Prefetch, 0, false); err != nil {
+		return fmt.Errorf("set prefetch %d: %w", p.load.Prefetch, err)
 	}
 	deliveries, err := ch.Consume(p.queue, "", false, false, false, false, nil)
 	if err != nil {
@@ -92,15 +83,15 @@ func (p *plainLoop) measure(ctx context.Context, ch *amqp.Channel) (m measuremen
 	publishing.Go(func() { failed <- p.publish(stop, ch) })
 	defer publishing.Wait()
 	defer cancel()
-	if err := await(ctx, p.load.warmup, failed); err != nil {
+	if err := await(ctx, p.load.Warmup, failed); err != nil {
 		return m, err
 	}
 	began, before := time.Now(), p.confirmed.Load()
-	if err := await(ctx, p.load.duration, failed); err != nil {
+	if err := await(ctx, p.load.Duration, failed); err != nil {
 		return m, err
 	}
-	m.ConfirmedPerSecond = float64(p.confirmed.Load()-before) / time.Since(began).Seconds()
-	m.Confirmed = p.confirmed.Load()
+	m.PerSecond = float64(p.confirmed.Load()-before) / time.Since(began).Seconds()
+	m.Count = p.confirmed.Load()
 	return m, nil
 }
 
@@ -125,8 +116,8 @@ func (p *plainLoop) publish(stop context.Context, ch *amqp.Channel) error {
 	if err := ch.Confirm(false); err != nil {
 		return fmt.Errorf("confirm mode: %w", err)
 	}
-	window := make(chan struct{}, p.load.window)
-	confirms := ch.NotifyPublish(make(chan amqp.Confirmation, p.load.window))
+	window := make(chan struct{}, p.load.Window)
+	confirms := ch.NotifyPublish(make(chan amqp.Confirmation, p.load.Window))
 	go func() {
 		for c := range confirms { // closed with the channel
 			if c.Ack {
@@ -135,7 +126,7 @@ func (p *plainLoop) publish(stop context.Context, ch *amqp.Channel) error {
 			<-window
 		}
 	}()
-	body := make([]byte, p.load.size)
+	body := make([]byte, p.load.Size)
 	for seq := int64(0); ; seq++ {
 		select {
 		case <-stop.Done():

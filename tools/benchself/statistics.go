@@ -7,10 +7,15 @@ import (
 
 // interval is an estimate with its 95 % bounds.
 type interval struct {
-	low, mid, high float64
+	Low  float64 `json:"low"`
+	Mid  float64 `json:"mid"`
+	High float64 `json:"high"`
 }
 
-// resamples is how often the pairs are drawn anew; the bounds' own error is then below 1 % of their distance.
+// exactly is the interval of a value that is no estimate.
+func exactly(x float64) interval { return interval{x, x, x} }
+
+// resamples is how often the values are drawn anew; the bounds' own error is then below 1 % of their distance.
 const resamples = 10_000
 
 // bootstrap returns the median of the values with its percentile bootstrap interval (Efron 1979): values are drawn with
@@ -36,11 +41,11 @@ func median(values []float64) float64 {
 	return (s[(n-1)/2] + s[n/2]) / 2
 }
 
-// of takes one figure of every pair.
-func of(pairs []pair, figure func(pair) float64) []float64 {
-	out := make([]float64, len(pairs))
-	for i, p := range pairs {
-		out[i] = figure(p)
+// of takes one figure of every item.
+func of[T any](items []T, figure func(T) float64) []float64 {
+	out := make([]float64, len(items))
+	for i, item := range items {
+		out[i] = figure(item)
 	}
 	return out
 }

@@ -39,10 +39,10 @@ func TestTheIntervalCoversTheTruthAsOftenAsItSays(t *testing.T) {
 			values[i] = 1.2 + source.NormFloat64()*0.1
 		}
 		got := bootstrap(values)
-		if got.low > got.mid || got.mid > got.high || math.IsNaN(got.mid) {
+		if got.Low > got.Mid || got.Mid > got.High || math.IsNaN(got.Mid) {
 			t.Fatalf("%+v is no interval", got)
 		}
-		if got.low <= 1.2 && 1.2 <= got.high {
+		if got.Low <= 1.2 && 1.2 <= got.High {
 			covered++
 		}
 	}

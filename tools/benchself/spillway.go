@@ -50,7 +50,7 @@ func (e *env) spillway(ctx context.Context, x experiment) (r outcome, err error)
 	r, err = readOutcome(filepath.Join(dir, "result.json"), x.forgive)
 	err = errors.Join(err, e.tidy(r))
 	if err != nil {
-		return r, fmt.Errorf("%w; %w: %s", err, runErr, said.Bytes())
+		return r, fmt.Errorf("%w: %s", errors.Join(err, runErr), said.Bytes())
 	}
 	r.cpuSeconds = cpuOf(cmd)
 	e.note(&r)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"time"
 )
@@ -14,21 +13,12 @@ import (
 type env struct {
 	o        options
 	progress progress
-	servers  string        // with their versions
 	each     time.Duration // of a step of the measure under way, roughly
 
+	about about
 	// Of the measure under way.
-	about    about
 	others   []float64
 	stealMax float64
-}
-
-// about is the program under test and what it ran on.
-type about struct {
-	Spillway string `json:"spillway"`
-	Revision string `json:"revision"`
-	Servers  string `json:"servers"`
-	Go       string `json:"go"`
 }
 
 func newEnv(o options, measures []measure) *env {
@@ -47,7 +37,7 @@ func (e *env) run(ctx context.Context, measures []measure) error {
 	if err != nil {
 		return err
 	}
-	if e.servers, err = e.o.servers.versions(ctx); err != nil {
+	if e.about, err = aboutOf(ctx, e.o); err != nil {
 		return err
 	}
 	var failed []error
@@ -75,7 +65,6 @@ func (e *env) run(ctx context.Context, measures []measure) error {
 func (e *env) measure(ctx context.Context, m measure) (section, error) {
 	_, e.each = m.steps(e.o)
 	e.others, e.stealMax = nil, 0
-	e.about = about{Revision: revision(), Servers: e.servers, Go: runtime.Version()} // of this program, unless runs of the other say more
 	began := time.Now()
 	s, err := m.run(ctx, e)
 	if err != nil {

@@ -65,14 +65,14 @@ func (m goodput) run(ctx context.Context, e *env) (s section, err error) {
 			s.Runs.add(append([]string{v.name}, line...)...)
 		}
 	}
-	s.Text = fmt.Sprintf(textGoodput, feedLanes, goodputHandlers, busyEnough*100, lockedEnough*100)
+	s.Text = fmt.Sprintf(textGoodput, goodputHandlers, feedLanes, busyEnough*100, lockedEnough*100)
 	return s, nil
 }
 
 const textGoodput = "`spillway run`" + ` on real servers, everything measured and audited: a closed load of 1.5 s, which is more than the inbox takes, and then
 the backlog until the last message has its effect. Goodput is all effects over the time from the first message due to the end of
-the drain. Only the strategy differs: 2 workers with a prefetch of 512 each; transaction with 8 handlers, each on a connection, and
-batch with %d lanes in all for %d handlers, which only wait.
+the drain. Only the strategy differs: 2 workers with a prefetch of 512 each; transaction with 8 handlers
+each, every one on a connection of its own; batch with %d handlers each, which only wait, and %d lanes in all.
 
 The bottleneck is named from what was seen over the runs: CPU time of each program from /proc, what the database's sessions did by
 pg_stat_activity twenty times a second, and its write-ahead log. A machine that is %.0f %% busy is bound by its CPU, unless %.0f %% of the

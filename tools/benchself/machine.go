@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"spillway/internal/broker/rabbit"
@@ -28,23 +28,33 @@ func machine() string {
 	return text
 }
 
-// revision returns the commit that this program was built from, "" when the build did not say.
-func revision() (commit string) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	const short = 12
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			commit = s.Value[:min(short, len(s.Value))]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			commit += "+dirty"
-		}
-	}
-	return commit
+// about is the program under test and what it runs on.
+type about struct {
+	Spillway string `json:"spillway"`
+	Revision string `json:"revision"`
+	Servers  string `json:"servers"` // with their versions
+	Go       string `json:"go"`
 }
+
+// aboutOf asks program and servers.
+func aboutOf(ctx context.Context, o options) (a about, err error) {
+	said, err := exec.CommandContext(ctx, o.program, "version").Output()
+	if err != nil {
+		return a, fmt.Errorf("%s version: %w", o.program, err)
+	}
+	if words := strings.Fields(string(said)); len(words) > versionGo {
+		a.Spillway, a.Revision, a.Go = words[versionNumber], words[versionRevision], words[versionGo]
+	}
+	a.Servers, err = o.servers.versions(ctx)
+	return a, err
+}
+
+// Words of what "spillway version" says.
+const (
+	versionNumber   = 1
+	versionRevision = 2
+	versionGo       = 3
+)
 
 // versions asks the servers what they are.
 func (s servers) versions(ctx context.Context) (string, error) {

@@ -36,7 +36,7 @@ func broken(block string) string {
 	}
 	var b strings.Builder
 	column := 0
-	for i, word := range strings.Fields(block) {
+	for i, word := range words(block) {
 		switch {
 		case i == 0:
 		case column+1+len(word) > pageColumns:
@@ -50,4 +50,20 @@ func broken(block string) string {
 		column += len(word)
 	}
 	return b.String()
+}
+
+// words splits at spaces, but not within code between backticks.
+func words(text string) (out []string) {
+	inCode := false
+	for _, field := range strings.Fields(text) {
+		if inCode {
+			out[len(out)-1] += " " + field
+		} else {
+			out = append(out, field)
+		}
+		if strings.Count(field, "`")%2 == 1 {
+			inCode = !inCode
+		}
+	}
+	return out
 }

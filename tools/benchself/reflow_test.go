@@ -14,6 +14,7 @@ func TestProseIsBrokenAnewAndListsStayLists(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
 		{"short lines are joined", "one\ntwo\nthree", "one two three"},
 		{"a long line is broken", long, line + "\n" + rest},
+		{"code is not broken", line + " `run --off`, " + rest, line + "\n`run --off`, " + rest},
 		{"paragraphs stay apart", "one\n\ntwo", "one\n\ntwo"},
 		{"items stay items, and go on indented", "- a\n  b\n- " + long, "- a b\n- " + item + "\n  " + rest + " word"},
 		{"a list after a paragraph", "one:\n\n- a\n- b\n\ntwo", "one:\n\n- a\n- b\n\ntwo"},

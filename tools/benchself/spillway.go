@@ -53,7 +53,7 @@ func (e *env) spillway(ctx context.Context, x experiment) (r outcome, err error)
 		return r, fmt.Errorf("%w: %s", errors.Join(err, runErr), said.Bytes())
 	}
 	r.cpuSeconds = cpuOf(cmd)
-	e.note(&r)
+	e.stealMax = max(e.stealMax, r.Environment.Host.Steal)
 	return r, nil
 }
 
@@ -72,12 +72,6 @@ func alongside(ctx context.Context, f func(context.Context, *os.Process, string)
 		cancel()
 		<-done
 	}
-}
-
-// note keeps what a run says of where it ran.
-func (e *env) note(r *outcome) {
-	e.about.Spillway, e.about.Revision, e.about.Go = r.Run.Version, r.Run.Revision, r.Environment.Go
-	e.stealMax = max(e.stealMax, r.Environment.Host.Steal)
 }
 
 // tidyTimeout bounds the removal of what one run left.
@@ -118,14 +112,13 @@ func dropSchema(ctx context.Context, uri, schema string) error {
 // outcome is what is read of result.json.
 type outcome struct {
 	Run struct {
-		ID, Version, Revision string
+		ID string
 	} `json:"run"`
 	Environment struct {
 		Host struct {
 			Steal float64 `json:"steal_ratio"`
 		} `json:"host"`
 		Postgres struct{ Version string } `json:"postgres"`
-		Go       string                   `json:"go"`
 	} `json:"environment"`
 	Phases []struct {
 		Name  string

@@ -29,8 +29,8 @@ const (
 
 // Bounds of naming a bottleneck.
 const (
-	busyEnough   = 0.9 // of all CPUs: the machine has nothing more to give
-	lockedEnough = 0.5 // of the sessions: the queue is the lock's, whatever the CPUs do
+	busyEnough   = 0.85 // of all CPUs: with the start of a load and its last messages in it, the machine has little more to give
+	lockedEnough = 0.5  // of the sessions: the queue is the lock's, whatever the CPUs do
 )
 
 // kindsShown is how many kinds of waiting are said, from the commonest on.

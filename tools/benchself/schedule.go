@@ -54,6 +54,7 @@ type kept struct {
 	most    int64   // and in the fastest
 	missing int64   // of the exact total
 	steal   float64
+	others  float64
 }
 
 var errStolen = errors.New("the hypervisor took too much of the CPU")
@@ -62,6 +63,7 @@ func (m schedule) run(ctx context.Context, e *env) (s section, err error) {
 	var runs []kept
 	wanted, _ := m.steps(e.o)
 	for repeated := 0; len(runs) < wanted; {
+		busy := others(ctx)
 		r, err := e.spillway(ctx, experiment{profile: profileSchedule, forgive: []string{codeUnaudited}})
 		if err != nil {
 			return s, err
@@ -76,7 +78,8 @@ func (m schedule) run(ctx context.Context, e *env) (s section, err error) {
 			}
 			continue
 		}
-		runs = append(runs, k)
+		k.others = busy
+		runs, e.others = append(runs, k), append(e.others, busy)
 		e.step("schedule, run %d of %d: lag %.2f ms at p99, %d of %d seconds within %.1f %%", len(runs), wanted, k.lag, k.within, scheduleSeconds, 100*scheduleTolerance)
 	}
 	return m.section(runs), nil
@@ -111,10 +114,10 @@ func (m schedule) section(runs []kept) (s section) {
 		t[2].of(exactly(missing), len(runs), fmt.Sprintf("%.0f of %s", missing, thousands(scheduleTotal)), ""),
 	}
 	s.Text = fmt.Sprintf(textSchedule, scheduleRate, scheduleSeconds, scheduleWarmup, len(runs), 100*scheduleSteal)
-	s.Runs = table{Columns: []string{"run", "lag p99, ms", "seconds within 0.5 %", "slowest second", "fastest second", "off the total", "steal"}}
+	s.Runs = table{Columns: []string{"run", "lag p99, ms", "seconds within 0.5 %", "slowest second", "fastest second", "off the total", "steal", "others"}}
 	for i, k := range runs {
 		s.Runs.add(strconv.Itoa(i+1), fmt.Sprintf("%.2f", k.lag), strconv.Itoa(k.within), strconv.FormatInt(k.least, 10),
-			strconv.FormatInt(k.most, 10), strconv.FormatInt(k.missing, 10), fmt.Sprintf("%.2f %%", 100*k.steal))
+			strconv.FormatInt(k.most, 10), strconv.FormatInt(k.missing, 10), fmt.Sprintf("%.2f %%", 100*k.steal), percent(k.others))
 	}
 	return s
 }

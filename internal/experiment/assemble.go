@@ -15,7 +15,6 @@ import (
 	"spillway/internal/metrics"
 	"spillway/internal/probe"
 	"spillway/internal/profile"
-	"spillway/internal/stack"
 	"spillway/internal/storm"
 	"spillway/internal/timebase"
 	"spillway/workers"
@@ -86,7 +85,7 @@ func (r *run) serveMetrics() error {
 }
 
 func (r *run) loadObserver() event.LoadObserver {
-	return event.Load{r.ledger, r.latencies, r.storm, r.metrics}
+	return event.Load{r.ledger, r.latencies, r.storm, confirmsHeard{silence: &r.signals.confirms}, r.metrics}
 }
 
 func (r *run) workObserver() event.WorkObserver {
@@ -151,37 +150,6 @@ func (r *run) budget() *retry.Budget {
 		b.Tiers = append(b.Tiers, tier)
 	}
 	return b
-}
-
-// faults places the profile's faults on the run's time base: their times count from the start of the measured load.
-func (r *run) faults() []fault.Entry {
-	var entries []fault.Entry
-	for _, f := range r.o.Profile.Faults {
-		entries = append(entries, fault.Entry{
-			Fault: r.fault(f), From: leadTime + r.o.Profile.Load.Warmup + f.From, For: f.For,
-		})
-	}
-	return entries
-}
-
-func (r *run) fault(f profile.Fault) fault.Fault {
-	switch f.Kind {
-	case fault.KindPostgresStop:
-		return &fault.PostgresStop{Control: r.controlOf(stack.PostgreSQL), Ping: r.db.Ping, Failures: r.signals.transient.Load}
-	default: // the profile knows no other kind
-		window := shares(f.Fail)
-		return &fault.WorkersFail{
-			Open: func() { r.failing.Open(window) }, Close: r.failing.Close, Simulated: r.failing.Simulated,
-		}
-	}
-}
-
-// controlOf returns the stack if the service belongs to it; nil when that was given by address.
-func (r *run) controlOf(service string) stack.Control {
-	if c := r.o.Servers.Control; c != nil && c.Versions()[service] != "" {
-		return c
-	}
-	return nil
 }
 
 func (r *run) faultChanged(kind string, active bool, at time.Duration) {

@@ -129,6 +129,8 @@ var table = []Field{
 	{Path: "faults[].kind", Doc: "What breaks.", Need: true, Choices: kindNames()},
 	{Path: "faults[].from", Doc: "Start, counted from the start of the measured load.", Need: true, Range: from(0, maxSeconds)},
 	{Path: "faults[].for", Doc: "Length.", Need: true, Range: above(0, maxSeconds)},
+	{Path: "faults[].times", Doc: "Of broker.close-connections: how often, evenly over the window.", Default: "1", Range: from(1, 1000)},
+	{Path: "faults[].side", Doc: "Of broker.close-connections: whose.", Default: SideBoth, Choices: []string{SideProducer, SideWorkers, SideBoth}},
 	{Path: "faults[].fail", Doc: "Of workers.fail: shares of the handler calls that fail inside the window, in place of workers.fail. They add up to at most 1."},
 	{Path: "faults[].fail.transient", Doc: "Share that fails as if a later attempt could succeed.", Default: "0", Range: from(0, 1)},
 	{Path: "faults[].fail.permanent", Doc: "Share that fails for good.", Default: "0", Range: from(0, 1)},

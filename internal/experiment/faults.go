@@ -2,6 +2,9 @@ package experiment
 
 import (
 	"context"
+	"fmt"
+	"strconv"
+	"strings"
 
 	"spillway/internal/fault"
 	"spillway/internal/profile"
@@ -88,12 +91,43 @@ func (r *run) blockedMarks() []fault.Mark {
 
 func (r *run) closeConnections(f profile.Fault) fault.Fault {
 	c := &fault.CloseConnections{Times: f.Times, For: f.For, Reconnects: r.signals.reconnects.Load}
-	if r.management != nil && r.o.Profile.Topology.Management == "full" {
-		c.Close = func(ctx context.Context) (int, error) {
-			return r.management.CloseConnections(ctx, r.broker.Driver().Vhost(), connectionsOf(f.Side)...)
+	beginnings := connectionsOf(f.Side)
+	switch control := r.controlOf(stack.RabbitMQ); {
+	case control != nil:
+		c.Close = func(ctx context.Context) (bool, error) {
+			order := closeOrder(r.broker.Driver().Vhost(), beginnings)
+			return true, control.Admin(ctx, stack.RabbitMQ, "eval", order)
+		}
+	case r.management != nil && r.o.Profile.Topology.Management == "full":
+		c.Close = func(ctx context.Context) (bool, error) {
+			n, err := r.management.CloseConnections(ctx, r.broker.Driver().Vhost(), beginnings...)
+			return n > 0, err
 		}
 	}
 	return c
+}
+
+// closeOrder is what a broker of our own is told: it asks its connections themselves, where the management API would know of
+// them seconds later. Names are written as lists of bytes, so that no text can be read as code.
+func closeOrder(vhost string, beginnings []string) string {
+	var wanted []string
+	for _, b := range beginnings {
+		wanted = append(wanted, binary(b))
+	}
+	return fmt.Sprintf(`V = %s, Bs = [%s],
+Name = fun(I) -> case lists:keyfind(<<"connection_name">>, 1, proplists:get_value(client_properties, I, [])) of {_, _, N} -> N; _ -> <<>> end end,
+Ours = fun(I) -> proplists:get_value(vhost, I) =:= V andalso (Bs =:= [] orelse lists:any(fun(B) -> string:prefix(Name(I), B) =/= nomatch end, Bs)) end,
+[rabbit_networking:close_connection(proplists:get_value(pid, I), "closed by a fault of spillway")
+ || I <- rabbit_networking:connection_info_all([pid, vhost, client_properties]), Ours(I)], ok.`, binary(vhost), strings.Join(wanted, ", "))
+}
+
+// binary writes a text as an Erlang binary.
+func binary(text string) string {
+	bytes := make([]string, len(text))
+	for i := range len(text) {
+		bytes[i] = strconv.Itoa(int(text[i]))
+	}
+	return "<<" + strings.Join(bytes, ",") + ">>"
 }
 
 // connectionsOf returns what the names of a side's connections begin with; nothing for all of them.

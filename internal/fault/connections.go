@@ -70,12 +70,10 @@ func (c *CloseConnections) round(ctx context.Context) error {
 		if some {
 			c.closed.Add(1)
 		}
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
+		if err != nil && ctx.Err() == nil { // one that the end of the window cut short is no failure
 			return err
-		case some || !broker.Wait(ctx, pingInterval):
+		}
+		if some || !broker.Wait(ctx, pingInterval) {
 			return nil
 		}
 	}

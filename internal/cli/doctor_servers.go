@@ -193,7 +193,7 @@ func (d *diagnosis) faults() {
 	for _, kind := range profile.FaultKinds() {
 		planned := slices.ContainsFunc(d.profile.Faults, func(f profile.Fault) bool { return f.Kind == kind.Name })
 		detail, fix := kind.Doc, ""
-		err := d.faultAvailable(kind.Name)
+		err := d.faultAvailable(kind)
 		if err != nil {
 			detail, fix = err.Error(), ""
 		}
@@ -203,15 +203,16 @@ func (d *diagnosis) faults() {
 
 var errNoServersOfOurOwn = errors.New("no source of servers serves on this machine")
 
-func (d *diagnosis) faultAvailable(kind string) error {
-	if kind != profile.FaultPostgresStop {
+func (d *diagnosis) faultAvailable(kind profile.FaultKind) error {
+	given := map[string]bool{"": false, stack.PostgreSQL: d.flags.postgres != "", stack.RabbitMQ: len(d.flags.uris) > 0}[kind.Service]
+	switch {
+	case kind.Service == "":
+		return nil
+	case given:
+		return (&fault.ServerFault{Server: fault.Server{Service: kind.Service}}).Available()
+	case d.servers.Control == nil && !d.usable: // a run would start its own
+		return errNoServersOfOurOwn
+	default:
 		return nil
 	}
-	if d.flags.postgres == "" && d.servers.Control == nil { // a run would start its own
-		if !d.usable {
-			return errNoServersOfOurOwn
-		}
-		return nil
-	}
-	return (&fault.PostgresStop{Control: d.servers.Control}).Available()
 }

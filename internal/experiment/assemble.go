@@ -15,7 +15,6 @@ import (
 	"spillway/internal/metrics"
 	"spillway/internal/probe"
 	"spillway/internal/profile"
-	"spillway/internal/stack"
 	"spillway/internal/storm"
 	"spillway/internal/timebase"
 	"spillway/workers"
@@ -98,7 +97,11 @@ func (r *run) loadObserver() event.LoadObserver {
 	if r.o.Unobserved {
 		return r.ledger
 	}
-	return event.Load{r.ledger, r.latencies, r.storm, r.pace, r.metrics}
+	all := event.Load{r.ledger, r.latencies, r.storm, r.pace, r.metrics}
+	if len(r.o.Profile.Faults) > 0 { // for their marks alone
+		all = append(all, confirmsHeard{silence: &r.signals.confirms})
+	}
+	return all
 }
 
 func (r *run) workObserver() event.WorkObserver {
@@ -166,37 +169,6 @@ func (r *run) budget() *retry.Budget {
 		b.Tiers = append(b.Tiers, tier)
 	}
 	return b
-}
-
-// faults places the profile's faults on the run's time base: their times count from the start of the measured load.
-func (r *run) faults() []fault.Entry {
-	var entries []fault.Entry
-	for _, f := range r.o.Profile.Faults {
-		entries = append(entries, fault.Entry{
-			Fault: r.fault(f), From: leadTime + r.o.Profile.Load.Warmup + f.From, For: f.For,
-		})
-	}
-	return entries
-}
-
-func (r *run) fault(f profile.Fault) fault.Fault {
-	switch f.Kind {
-	case fault.KindPostgresStop:
-		return &fault.PostgresStop{Control: r.controlOf(stack.PostgreSQL), Ping: r.db.Ping, Failures: r.signals.transient.Load}
-	default: // the profile knows no other kind
-		window := shares(f.Fail)
-		return &fault.WorkersFail{
-			Open: func() { r.failing.Open(window) }, Close: r.failing.Close, Simulated: r.failing.Simulated,
-		}
-	}
-}
-
-// controlOf returns the stack if the service belongs to it; nil when that was given by address.
-func (r *run) controlOf(service string) stack.Control {
-	if c := r.o.Servers.Control; c != nil && c.Versions()[service] != "" {
-		return c
-	}
-	return nil
 }
 
 func (r *run) faultChanged(kind string, active bool, at time.Duration) {

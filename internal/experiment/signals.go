@@ -19,6 +19,8 @@ type signals struct {
 	transient    atomic.Int64 // attempts that failed with a transient error of the database's own
 	returns      atomic.Int64 // deliveries with an attempt above 1
 	breakerOpens atomic.Int64
+	confirms     silence // of the broker towards the producer
+	effects      silence // of the database towards the handlers
 
 	mu           sync.Mutex     // guards all below
 	blocked      stopwatch      // any link blocked
@@ -99,6 +101,7 @@ func (s *signals) Handled(e event.Handled) {
 	if e.Result == event.Transient && !e.Simulated {
 		s.transient.Add(1)
 	}
+	s.effects.heard(e.Finished)
 }
 
 // Delivered implements event.WorkObserver.

@@ -65,7 +65,7 @@ func (t *Timeline) carryOut(ctx context.Context, e Entry) {
 	t.changed(w.Kind, true, w.Start)
 	w.Err = e.Fault.Inject(ctx)
 	if w.Err == nil {
-		broker.Wait(ctx, e.From+e.For-t.base.Now())
+		broker.Wait(ctx, e.For) // from when it was broken, which may have taken a while
 	}
 	healing, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
 	defer cancel()

@@ -110,11 +110,11 @@ func TestAFaultIsInjectedAndHealedAtItsTimes(t *testing.T) {
 		f := &scripted{name: "f", injectFor: sec, healFor: 2 * sec}
 		s := newStage(fault.Entry{Fault: f, From: 5 * sec, For: 10 * sec})
 		s.timeline.Run(t.Context())
-		want(t, "calls", f.calls, []string{"inject@5s", "heal@15s"})
-		want(t, "changes", s.changes, []string{"f true@5s", "f false@17s"})
+		want(t, "calls", f.calls, []string{"inject@5s", "heal@16s"})
+		want(t, "changes", s.changes, []string{"f true@5s", "f false@18s"})
 		got := s.timeline.Windows()
-		if len(got) != 1 || got[0].Kind != "f" || got[0].Start != 5*sec || got[0].End != 17*sec || got[0].Err != nil {
-			t.Errorf("windows %+v, want 5s to 17s, where it was shown to be healthy", got)
+		if len(got) != 1 || got[0].Kind != "f" || got[0].Start != 5*sec || got[0].End != 18*sec || got[0].Err != nil {
+			t.Errorf("windows %+v, want 5s to 18s, where it was shown to be healthy", got)
 		}
 	})
 }

@@ -134,6 +134,8 @@ var table = []Field{
 	{Path: "faults[].fail.permanent", Doc: "Share that fails for good.", Default: "0", Range: from(0, 1)},
 	{Path: "faults[].fail.refused", Doc: "Share that ends in a business refusal, which is a result.", Default: "0", Range: from(0, 1)},
 	{Path: "faults[].fail.unknown", Doc: "Share that fails with an error of no known class.", Default: "0", Range: from(0, 1)},
+	{Path: "faults[].times", Doc: "Of broker.close-connections: how often, evenly over the window.", Default: "1", Range: from(1, 1000)},
+	{Path: "faults[].side", Doc: "Of broker.close-connections: whose.", Default: SideBoth, Choices: []string{SideProducer, SideWorkers, SideBoth}},
 
 	{Path: "thresholds", Doc: "What must hold of the result."},
 	{Path: "thresholds[]", Doc: "A path into result.json, one of < <= > >= ==, and a number or a duration: latency_seconds.confirm.p99<50ms. No samples fails.", Need: true},

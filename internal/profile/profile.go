@@ -217,6 +217,9 @@ type Fault struct {
 	From time.Duration `yaml:"from"`
 	For  time.Duration `yaml:"for"`
 	Fail Fail          `yaml:"fail"` // of workers.fail: the shares inside the window
+	// Of broker.close-connections.
+	Times int    `yaml:"times"` // how often, evenly over the window; default 1
+	Side  string `yaml:"side"`  // "producer", "workers" or "both" (default)
 }
 
 // Expect is what the profile declares about the account. The guarantees fail a run beyond these; the rest are

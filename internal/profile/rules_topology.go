@@ -85,6 +85,7 @@ func (j *judge) faultFits(f *Fault, path string) {
 		j.report(path+".for", "the fault ends %s into the load, after the load's end at %s", durationText(end), durationText(j.Load.Duration))
 	}
 	kind, _ := faultKind(f.Kind)
+	j.repeatsFit(f, kind, path)
 	sum := f.Fail.sum()
 	switch {
 	case kind.NeedsFail && sum == 0:
@@ -93,6 +94,19 @@ func (j *judge) faultFits(f *Fault, path string) {
 		j.report(path+".fail", "has no meaning for %s", f.Kind)
 	case sum > 1+shareTolerance:
 		j.report(path+".fail", "the shares add up to %.4g; at most 1 is possible", sum)
+	}
+}
+
+// repeatsFit keeps the keys of closing connections to the kind that knows them.
+func (j *judge) repeatsFit(f *Fault, kind FaultKind, path string) {
+	if kind.Repeats {
+		return
+	}
+	if f.Times != 1 {
+		j.report(path+".times", "has no meaning for %s", f.Kind)
+	}
+	if f.Side != SideBoth {
+		j.report(path+".side", "has no meaning for %s", f.Kind)
 	}
 }
 

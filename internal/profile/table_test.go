@@ -90,7 +90,10 @@ func TestTheSchemaIsTheCommittedOne(t *testing.T) {
 
 func TestTheFaultKindsAreKnownByName(t *testing.T) {
 	t.Parallel()
-	if got, want := kindNames(), []string{"postgres.stop", "workers.fail"}; !slices.Equal(got, want) {
+	if got, want := kindNames(), []string{
+		"postgres.stop", "postgres.freeze", "broker.restart", "broker.freeze", "broker.memory-alarm", "broker.disk-alarm",
+		"broker.close-connections", "workers.fail",
+	}; !slices.Equal(got, want) {
 		t.Errorf("kinds %v, want %v", got, want)
 	}
 	if _, ok := faultKind("broker.stop"); ok {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -94,6 +95,11 @@ func (r *Remote) Signal(ctx context.Context, service string, signal os.Signal) e
 		return fmt.Errorf("signal %v to %s: %w", signal, service, errors.ErrUnsupported)
 	}
 	return r.order(ctx, "/services/"+service+"/signal?number="+strconv.Itoa(int(number)))
+}
+
+// Admin implements Control.
+func (r *Remote) Admin(ctx context.Context, service string, args ...string) error {
+	return r.order(ctx, "/services/"+service+"/admin?"+url.Values{"arg": args}.Encode())
 }
 
 // Addresses implements Control.

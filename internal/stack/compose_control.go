@@ -47,6 +47,14 @@ func (c *Compose) Signal(ctx context.Context, service string, signal os.Signal) 
 	return c.order(ctx, service, "kill", "--signal", strconv.Itoa(int(number)))
 }
 
+// Admin implements Control.
+func (c *Compose) Admin(ctx context.Context, service string, args ...string) error {
+	if service != RabbitMQ {
+		return fmt.Errorf("an administration tool of %s: %w", service, errors.ErrUnsupported)
+	}
+	return c.execute(ctx, service, append([]string{rabbitTool}, args...)...)
+}
+
 // Addresses implements Control.
 func (c *Compose) Addresses() Addresses { return c.addresses }
 

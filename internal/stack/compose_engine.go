@@ -93,6 +93,15 @@ func (c *Compose) order(ctx context.Context, service string, verb ...string) err
 	return err
 }
 
+// execute runs a program inside a service's container.
+func (c *Compose) execute(ctx context.Context, service string, argv ...string) error {
+	if err := c.holds(service); err != nil {
+		return err
+	}
+	_, err := c.call(ctx, append([]string{"exec", "--no-TTY", service}, argv...)...)
+	return err
+}
+
 func (c *Compose) holds(service string) error {
 	if slices.Contains(c.services, service) {
 		return nil

@@ -59,6 +59,15 @@ type Options struct {
 	Progress     io.Writer     // one line for each step; nil means silent
 }
 
+// rabbitTool is RabbitMQ's administration tool.
+const rabbitTool = "rabbitmqctl"
+
+// The limits with which RabbitMQ is started, in rabbitmqctl's words, so that whoever changes them can put them back.
+const (
+	MemoryWatermark = "0.6"
+	DiskFreeLimit   = "50MB"
+)
+
 // Addresses says where a stack's servers listen. All are on loopback; the URIs carry credentials, so show them through
 // Redacted only. A service that was not asked for has an empty address.
 type Addresses struct {
@@ -81,6 +90,9 @@ type Control interface {
 	// Signal sends a signal to the service: SIGKILL ends it with all its processes, SIGSTOP and SIGCONT reach every process
 	// of it, any other goes to its main process.
 	Signal(ctx context.Context, service string, signal os.Signal) error
+	// Admin runs the server's own administration tool (RabbitMQ: rabbitmqctl) with the given arguments, as the server's user and
+	// beside the server, and returns when it has ended well. errors.ErrUnsupported is returned for a service that has none.
+	Admin(ctx context.Context, service string, args ...string) error
 	// Addresses returns where the services listen; stable for the life of the stack.
 	Addresses() Addresses
 	// CopyLogs writes one file <service>.log for each service into dir, which is made where missing.

@@ -3,6 +3,7 @@ package stack
 import (
 	"fmt"
 	"net/url"
+	"path"
 	"strconv"
 	"syscall"
 )
@@ -63,17 +64,25 @@ default_user_tags.administrator = true
 default_permissions.configure = .*
 default_permissions.read = .*
 default_permissions.write = .*
-vm_memory_high_watermark.relative = 0.6
-disk_free_limit.absolute = 50MB
+vm_memory_high_watermark.relative = %s
+disk_free_limit.absolute = %s
 log.console = true
 log.console.level = info
 log.file = false
-`, r.ports[rabbitAMQP], r.ports[rabbitManagement], r.ports[rabbitPrometheus], userName, r.password)
+`, r.ports[rabbitAMQP], r.ports[rabbitManagement], r.ports[rabbitPrometheus], userName, r.password, MemoryWatermark, DiskFreeLimit)
 }
 
-// spec names every file and port by environment: the script's own defaults point into /etc and /var/lib/rabbitmq.
-func (r *rabbitmq) spec() childSpec {
-	return r.command(RabbitMQ, []string{
+func (r *rabbitmq) spec() childSpec { return r.command(RabbitMQ, r.environment(), r.program) }
+
+// admin runs the tool that lies beside the server, in the same environment: that names node and cookie.
+func (r *rabbitmq) admin(args []string) (childSpec, bool) {
+	tool := path.Join(path.Dir(r.program), rabbitTool)
+	return r.command(RabbitMQ, r.environment(), append([]string{tool}, args...)...), true
+}
+
+// environment names every file and port: the script's own defaults point into /etc and /var/lib/rabbitmq.
+func (r *rabbitmq) environment() []string {
+	return []string{
 		"ERL_EPMD_PORT=" + r.port(rabbitEPMD),
 		"ERL_EPMD_ADDRESS=127.0.0.1",
 		"RABBITMQ_NODENAME=spillway-" + r.data.id + "@localhost",
@@ -88,7 +97,7 @@ func (r *rabbitmq) spec() childSpec {
 		"RABBITMQ_LOG_BASE=" + r.file("log"),
 		"RABBITMQ_LOGS=-",
 		"RABBITMQ_PID_FILE=" + r.file("pid"),
-	}, r.program)
+	}
 }
 
 func (r *rabbitmq) addresses(a *Addresses) {

@@ -16,6 +16,8 @@ type server interface {
 	setup() (childSpec, bool)
 	// spec returns what the first process is told to start.
 	spec() childSpec
+	// admin returns a command that administers the running server; false when it has no such tool.
+	admin(args []string) (childSpec, bool)
 	// stopSignal asks for an orderly end.
 	stopSignal() syscall.Signal
 	// confirm makes sure that it is this server which answers, and not another one on a port that it lost.
@@ -58,6 +60,9 @@ type base struct {
 
 // confirm is good for servers that ask for a password: no other one knows it.
 func (*base) confirm(context.Context) error { return nil }
+
+// admin is for servers without a tool.
+func (*base) admin([]string) (childSpec, bool) { return childSpec{}, false }
 
 // command returns the spec of a program that runs as the server's user in its folder.
 func (b *base) command(service string, env []string, argv ...string) childSpec {

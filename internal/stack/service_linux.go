@@ -201,6 +201,27 @@ func (s *service) stop(ctx context.Context) error {
 	return s.down(ctx, p)
 }
 
+// admin runs the server's administration tool to its end.
+func (s *service) admin(ctx context.Context, args []string) error {
+	spec, ok := s.server.admin(args)
+	if !ok {
+		return fmt.Errorf("an administration tool of %s: %w", s.server.name(), errors.ErrUnsupported)
+	}
+	p, err := s.launch(spec)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.ended:
+		if p.err != nil {
+			return fmt.Errorf("administer %s (%s): %w", s.server.name(), strings.Join(args, " "), endOf(p))
+		}
+		return nil
+	case <-ctx.Done():
+		return errors.Join(context.Cause(ctx), s.kill(p))
+	}
+}
+
 // release gives the ports back; the server must have stopped for good.
 func (s *service) release() { s.ports.release() }
 

@@ -173,6 +173,15 @@ func (s *Stack) Signal(_ context.Context, name string, signal os.Signal) error {
 	return service.signal(number)
 }
 
+// Admin implements Control.
+func (s *Stack) Admin(ctx context.Context, name string, args ...string) error {
+	service, err := s.service(name)
+	if err != nil {
+		return err
+	}
+	return service.admin(ctx, args)
+}
+
 func (s *Stack) service(name string) (*service, error) {
 	service, ok := s.services[name]
 	if !ok {

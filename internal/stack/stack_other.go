@@ -29,6 +29,9 @@ func (*Stack) Start(context.Context, string) error { return ErrUnsupported }
 // Signal implements Control.
 func (*Stack) Signal(context.Context, string, os.Signal) error { return ErrUnsupported }
 
+// Admin implements Control.
+func (*Stack) Admin(context.Context, string, ...string) error { return ErrUnsupported }
+
 // Addresses implements Control.
 func (*Stack) Addresses() Addresses { return Addresses{} }
 

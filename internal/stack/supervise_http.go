@@ -21,6 +21,9 @@ func (s *supervisor) routes() http.Handler {
 		done(w, s.stack.Start(r.Context(), r.PathValue("name")))
 	})
 	mux.HandleFunc("POST /services/{name}/signal", s.signal)
+	mux.HandleFunc("POST /services/{name}/admin", func(w http.ResponseWriter, r *http.Request) {
+		done(w, s.stack.Admin(r.Context(), r.PathValue("name"), r.URL.Query()["arg"]...))
+	})
 	mux.HandleFunc("GET /services/{name}/log", s.log)
 	mux.HandleFunc("GET /deaths", s.deaths)
 	mux.HandleFunc("POST /down", s.end)
@@ -101,6 +104,7 @@ func wireKinds() map[string]error {
 		"no_servers":      ErrNoServers,
 		"need_root":       ErrNeedRoot,
 		"process_done":    os.ErrProcessDone,
+		"unsupported":     errors.ErrUnsupported,
 	}
 }
 

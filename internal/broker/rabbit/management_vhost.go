@@ -75,27 +75,33 @@ func (m *Management) DeletePolicy(ctx context.Context, vhost, name string) error
 // Connections returns how many connections to a virtual host the API knows of. A connection becomes known with its first
 // statistics, up to 5 s after it was opened.
 func (m *Management) Connections(ctx context.Context, vhost string) (int, error) {
-	names, err := m.connectionNames(ctx, vhost)
+	names, err := m.connectionNames(ctx, vhost, nil)
 	return len(names), err
 }
 
-func (m *Management) connectionNames(ctx context.Context, vhost string) ([]string, error) {
+// connectionNames returns the API's names of the connections whose own names begin with one of the given texts; of all when
+// there are none.
+func (m *Management) connectionNames(ctx context.Context, vhost string, beginnings []string) ([]string, error) {
 	var all []struct {
 		Name string `json:"name"`
+		Own  string `json:"user_provided_name"`
 	}
 	if err := m.get(ctx, path("vhosts", vhost, "connections"), &all); err != nil {
 		return nil, fmt.Errorf("list the connections of virtual host %q: %w", vhost, err)
 	}
-	names := make([]string, len(all))
-	for i, c := range all {
-		names[i] = c.Name
+	var names []string
+	for _, c := range all {
+		if len(beginnings) == 0 || slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(c.Own, b) }) {
+			names = append(names, c.Name)
+		}
 	}
 	return names, nil
 }
 
-// CloseConnections closes every connection that Connections counts, and returns how many it closed.
-func (m *Management) CloseConnections(ctx context.Context, vhost string) (int, error) {
-	names, err := m.connectionNames(ctx, vhost)
+// CloseConnections closes the connections that Connections counts, those whose own names begin with one of the given texts or,
+// without any, all of them, and returns how many it closed.
+func (m *Management) CloseConnections(ctx context.Context, vhost string, beginnings ...string) (int, error) {
+	names, err := m.connectionNames(ctx, vhost, beginnings)
 	if err != nil {
 		return 0, err
 	}

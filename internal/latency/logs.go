@@ -38,10 +38,23 @@ func (l *Logs) Rotate(now time.Duration) error {
 	from, to := l.start.Add(l.last), l.start.Add(now)
 	l.last = now
 	var err error
-	for i, r := range l.set.All() {
-		err = errors.Join(err, r.Interval(from, to, l.logs[i]))
+	all := l.set.All()
+	for i, r := range all {
+		if !r.repeats(all[:i]) {
+			err = errors.Join(err, r.Interval(from, to, l.of(r)...))
+		}
 	}
 	return err
+}
+
+// of returns the logs of a recorder, one for each of its names.
+func (l *Logs) of(r *Recorder) (logs []*Log) {
+	for i, other := range l.set.All() {
+		if other.samples == r.samples {
+			logs = append(logs, l.logs[i])
+		}
+	}
+	return logs
 }
 
 // Close writes the last interval, ending at now, and closes every file. It is called once.

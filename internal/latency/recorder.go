@@ -7,6 +7,8 @@
 package latency
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -33,23 +35,31 @@ const (
 // histogram that was swapped out.
 type Recorder struct {
 	name string
+	*samples
+}
 
+// samples is what a recorder holds, under one name or two.
+type samples struct {
 	mu        sync.Mutex // guards the next three; taken after slow
 	active    *hdrhistogram.Histogram
 	negatives int64
 	overflows int64
 
-	slow  sync.Mutex              // guards the next two
+	slow  sync.Mutex              // guards the next three
 	total *hdrhistogram.Histogram // every interval before the active one
 	spare *hdrhistogram.Histogram // empty; the next active one
+	empty string                  // an empty histogram as logs have it; "" until there was one
 }
 
 // NewRecorder returns an empty recorder. The name is that of its key in results and of its file.
 func NewRecorder(name string) *Recorder {
-	return &Recorder{name: name, active: newHistogram(), total: newHistogram(), spare: newHistogram()}
+	return &Recorder{name, &samples{active: newHistogram(), total: newHistogram(), spare: newHistogram()}}
 }
 
 func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(lowest, int64(Max), digits) }
+
+// As returns the same recorder under another name: a duration that has two is recorded once.
+func (r *Recorder) As(name string) *Recorder { return &Recorder{name, r.samples} }
 
 // Name returns the recorder's name.
 func (r *Recorder) Name() string { return r.name }
@@ -81,18 +91,42 @@ func (r *Recorder) Overflows() int64 {
 	return r.overflows
 }
 
-// Interval ends the interval from start to end, wall times, and writes it as one line to log, an empty one too. A nil
-// log only closes the interval. Samples recorded meanwhile belong to the next.
-func (r *Recorder) Interval(start, end time.Time, log *Log) error {
+// Interval ends the interval from start to end, wall times, and writes it as one line to each log, an empty one too. Without
+// a log it only closes the interval. Samples recorded meanwhile belong to the next.
+func (r *Recorder) Interval(start, end time.Time, logs ...*Log) error {
 	r.slow.Lock()
 	defer r.slow.Unlock()
 	ended := r.swap()
-	r.total.Merge(ended) // of the same bounds, so nothing is dropped
-	defer ended.Reset()
-	if log == nil {
+	if ended.TotalCount() > 0 {
+		r.total.Merge(ended) // of the same bounds, so nothing is dropped
+		defer ended.Reset()
+	}
+	if len(logs) == 0 {
 		return nil
 	}
-	return log.write(ended, start, end)
+	line, err := r.line(ended, start, end)
+	for _, log := range logs {
+		err = errors.Join(err, log.write(line))
+	}
+	return err
+}
+
+// line returns an interval as a line of a log. To encode an empty histogram costs as much as a full one, and there are many:
+// it is done once.
+func (r *Recorder) line(h *hdrhistogram.Histogram, start, end time.Time) (string, error) {
+	encoded := r.empty
+	if encoded == "" || h.TotalCount() > 0 {
+		bytes, err := h.EncodeV2()
+		if err != nil {
+			return "", fmt.Errorf("encode an interval of %s: %w", r.name, err)
+		}
+		encoded = string(bytes)
+	}
+	if h.TotalCount() == 0 {
+		r.empty = encoded
+	}
+	return fmt.Sprintf("%.3f,%.3f,%.3f,%s\n", float64(start.UnixMilli())/1e3, float64(end.UnixMilli()-start.UnixMilli())/1e3,
+		float64(h.Max())/1e6, encoded), nil
 }
 
 // swap makes the spare histogram the active one and returns the former; slow is held.
@@ -106,10 +140,10 @@ func (r *Recorder) swap() *hdrhistogram.Histogram {
 // Merge adds what other has recorded so far, out-of-range counts included, as when several generators share a run.
 // other keeps its own. The merged samples count in Summary and Quantile and in no interval.
 func (r *Recorder) Merge(other *Recorder) {
-	samples, negatives, overflows := other.snapshot()
+	recorded, negatives, overflows := other.snapshot()
 	r.slow.Lock()
 	defer r.slow.Unlock()
-	r.total.Merge(samples)
+	r.total.Merge(recorded)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.negatives += negatives
@@ -117,13 +151,13 @@ func (r *Recorder) Merge(other *Recorder) {
 }
 
 // snapshot returns a copy of all that was recorded.
-func (r *Recorder) snapshot() (samples *hdrhistogram.Histogram, negatives, overflows int64) {
+func (r *Recorder) snapshot() (all *hdrhistogram.Histogram, negatives, overflows int64) {
 	r.slow.Lock()
 	defer r.slow.Unlock()
-	samples = newHistogram()
-	samples.Merge(r.total)
+	all = newHistogram()
+	all.Merge(r.total)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	samples.Merge(r.active)
-	return samples, r.negatives, r.overflows
+	all.Merge(r.active)
+	return all, r.negatives, r.overflows
 }

@@ -116,7 +116,7 @@ func TestASummarySeesEndedAndRunningIntervals(t *testing.T) {
 	t.Parallel()
 	r := filled(time.Millisecond)
 	for range 3 {
-		if err := r.Interval(time.Time{}, time.Time{}, nil); err != nil {
+		if err := r.Interval(time.Time{}, time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		r.Record(time.Second)
@@ -157,7 +157,7 @@ func TestNoSampleIsLostBetweenIntervals(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				_ = r.Interval(time.Time{}, time.Time{}, nil)
+				_ = r.Interval(time.Time{}, time.Time{})
 				r.Summary()
 			}
 		}

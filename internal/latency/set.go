@@ -1,6 +1,7 @@
 package latency
 
 import (
+	"slices"
 	"time"
 
 	"spillway/internal/broker"
@@ -16,7 +17,7 @@ import (
 type Set struct {
 	Confirm               *Recorder // confirm seen - sent, of the publish that was confirmed
 	Acceptance            *Recorder // confirm seen - scheduled
-	AcceptanceUncorrected *Recorder // confirm seen - sent: what Confirm holds, under the name that stands beside Acceptance
+	AcceptanceUncorrected *Recorder // confirm seen - sent: Confirm under the name that stands beside Acceptance
 	Sojourn               *Recorder // effect or refusal committed - scheduled
 	SojournUncorrected    *Recorder // effect or refusal committed - sent, of the publish by the producer
 	Service               *Recorder // COMMIT - handler start, of effects and refusals
@@ -27,10 +28,11 @@ type Set struct {
 
 // NewSet returns empty recorders.
 func NewSet() *Set {
+	confirm := NewRecorder("confirm")
 	return &Set{
-		Confirm:               NewRecorder("confirm"),
+		Confirm:               confirm,
 		Acceptance:            NewRecorder("acceptance"),
-		AcceptanceUncorrected: NewRecorder("acceptance_uncorrected"),
+		AcceptanceUncorrected: confirm.As("acceptance_uncorrected"),
 		Sojourn:               NewRecorder("sojourn"),
 		SojournUncorrected:    NewRecorder("sojourn_uncorrected"),
 		Service:               NewRecorder("service"),
@@ -61,10 +63,17 @@ func (s *Set) Summaries() map[string]Summary {
 
 // Merge adds what other has recorded, recorder by recorder.
 func (s *Set) Merge(other *Set) {
-	from := other.All()
-	for i, r := range s.All() {
-		r.Merge(from[i])
+	from, to := other.All(), s.All()
+	for i, r := range to {
+		if !r.repeats(to[:i]) {
+			r.Merge(from[i])
+		}
 	}
+}
+
+// repeats reports whether a recorder is one of the others under another name.
+func (r *Recorder) repeats(others []*Recorder) bool {
+	return slices.ContainsFunc(others, func(o *Recorder) bool { return o.samples == r.samples })
 }
 
 // Arrived implements event.LoadObserver; an arrival has no duration yet.
@@ -87,7 +96,6 @@ func (s *Set) Settled(e event.Settled) {
 	}
 	s.Confirm.Record(e.At - e.Sent)
 	s.Acceptance.Record(e.At - e.Scheduled)
-	s.AcceptanceUncorrected.Record(e.At - e.Sent)
 }
 
 // Delivered implements event.WorkObserver.

@@ -104,7 +104,9 @@ func TestMergedSetsAreTheirSum(t *testing.T) {
 	a, b := latency.NewSet(), latency.NewSet()
 	for _, s := range []*latency.Set{a, b} {
 		for _, r := range s.All() {
-			r.Record(ms)
+			if r != s.AcceptanceUncorrected { // another name of Confirm
+				r.Record(ms)
+			}
 		}
 	}
 	a.Merge(b)

@@ -34,8 +34,8 @@ type Ledger struct {
 	tiers []string
 	tier  map[string]uint8 // name -> index; read-only after New
 
-	mu    sync.RWMutex // guards the slice header of pages, not the pages
-	pages []*page
+	mu    sync.Mutex              // held to make a page
+	pages atomic.Pointer[[]*page] // replaced, never changed, when there is a new one: each event looks here, few make one
 
 	counts      counters
 	firstParked atomic.Int64 // offset of the first parking in nanoseconds, 0 none yet
@@ -48,7 +48,9 @@ func New(tiers []string) *Ledger {
 	for i, name := range tiers {
 		index[name] = uint8(i)
 	}
-	return &Ledger{tiers: tiers, tier: index}
+	l := &Ledger{tiers: tiers, tier: index}
+	l.pages.Store(new([]*page))
+	return l
 }
 
 // counters are the sums that need no record. All are atomics, since events come from many goroutines.
@@ -213,27 +215,25 @@ func (l *Ledger) update(seq int64, change func(*record)) {
 
 // page returns the i-th page, made on first use.
 func (l *Ledger) page(i int) *page {
-	l.mu.RLock()
-	if i < len(l.pages) {
-		p := l.pages[i]
-		l.mu.RUnlock()
-		return p
+	if pages := l.table(); i < len(pages) {
+		return pages[i]
 	}
-	l.mu.RUnlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.pages) <= i {
-		l.pages = append(l.pages, newPage())
+	pages := l.table()
+	if i < len(pages) {
+		return pages[i]
 	}
-	return l.pages[i]
+	grown := make([]*page, i+1)
+	for k := copy(grown, pages); k <= i; k++ {
+		grown[k] = newPage()
+	}
+	l.pages.Store(&grown)
+	return grown[i]
 }
 
 // Span returns a number above every sequence seen so far.
 func (l *Ledger) Span() int64 { return int64(len(l.table())) * pageSize }
 
 // table returns the pages that exist now.
-func (l *Ledger) table() []*page {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.pages[:len(l.pages):len(l.pages)]
-}
+func (l *Ledger) table() []*page { return *l.pages.Load() }

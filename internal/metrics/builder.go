@@ -84,6 +84,16 @@ func (f family[T]) at(value string) T {
 	return f.outside
 }
 
+// listed returns the series of some values in their order, for those that are counted once or more a message: an index is
+// found faster than a text. Index 0 is the series of what has no number.
+func (f family[T]) listed(values ...string) []T {
+	out := []T{f.outside}
+	for _, v := range values {
+		out = append(out, f.at(v))
+	}
+	return out
+}
+
 // only sets one gauge of a family to 1 and the others to 0, as for a state that is one of several.
 func only(f family[prometheus.Gauge], value string) {
 	for v, g := range f.of {

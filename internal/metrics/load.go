@@ -13,8 +13,9 @@ import (
 type load struct {
 	arrivals   prometheus.Counter
 	shed       prometheus.Counter
-	publishes  family[prometheus.Counter]
-	outcomes   family[prometheus.Counter]
+	first      prometheus.Counter
+	again      prometheus.Counter
+	outcomes   []prometheus.Counter // by outcome
 	lag        prometheus.Histogram
 	confirm    prometheus.Histogram
 	acceptance prometheus.Histogram
@@ -29,14 +30,15 @@ const (
 )
 
 func newLoad(b *builder) load {
+	publishes := b.counters("publishes_total",
+		"Writes of messages by the producer; again is every one after a message's first.",
+		"write", []string{writeFirst, writeAgain})
 	return load{
+		first: publishes.at(writeFirst), again: publishes.at(writeAgain),
 		arrivals: b.counter("arrivals_total", "Messages that became due, warm-up included."),
 		shed:     b.counter("shed_total", "Messages due but never sent, because the window stayed full beyond its bound."),
-		publishes: b.counters("publishes_total",
-			"Writes of messages by the producer; again is every one after a message's first.",
-			"write", []string{writeFirst, writeAgain}),
 		outcomes: b.counters("publish_outcomes_total", "Publishes by the producer, by what came of them.",
-			"outcome", names(broker.Outcomes[:])),
+			"outcome", names(broker.Outcomes[:])).listed(names(broker.Outcomes[:])...),
 		lag: b.histogram("schedule_lag_seconds",
 			"First write of a message less its due instant: the generator's own health. Measured part only.", latencyBuckets),
 		confirm: b.histogram("confirm_latency_seconds",
@@ -77,10 +79,10 @@ func (l *load) Shed(int64, time.Duration) { l.shed.Inc() }
 // Sent implements event.LoadObserver.
 func (l *load) Sent(e event.Sent) {
 	if e.Republish {
-		l.publishes.at(writeAgain).Inc()
+		l.again.Inc()
 		return
 	}
-	l.publishes.at(writeFirst).Inc()
+	l.first.Inc()
 	if !e.Warmup && !e.Relayed {
 		l.lag.Observe((e.At - e.Scheduled).Seconds())
 	}
@@ -88,7 +90,7 @@ func (l *load) Sent(e event.Sent) {
 
 // Settled implements event.LoadObserver.
 func (l *load) Settled(e event.Settled) {
-	l.outcomes.at(e.Outcome.String()).Inc()
+	l.outcomes[e.Outcome].Inc()
 	if e.Warmup || e.Outcome != broker.Confirmed {
 		return
 	}

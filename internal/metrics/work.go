@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,8 +12,9 @@ import (
 
 // work is the instruments of the workers.
 type work struct {
-	deliveries  family[prometheus.Counter]
-	handled     family[prometheus.Counter]
+	delivered   prometheus.Counter
+	redelivered prometheus.Counter
+	handled     []prometheus.Counter // by result
 	retries     family[prometheus.Counter]
 	parked      family[prometheus.Counter]
 	released    prometheus.Counter
@@ -29,11 +29,12 @@ type work struct {
 var retriesBuckets = []float64{0, 1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50}
 
 func newWork(b *builder, o Options) work {
+	deliveries := b.counters("deliveries_total", "Deliveries to workers; redelivered is the broker's flag.",
+		"redelivered", []string{"true", "false"})
 	return work{
-		deliveries: b.counters("deliveries_total", "Deliveries to workers; redelivered is the broker's flag.",
-			"redelivered", []string{"true", "false"}),
+		delivered: deliveries.at("false"), redelivered: deliveries.at("true"),
 		handled: b.counters("handled_total", "Finished calls of the handler, by what it made of the delivery.",
-			"result", names(event.Results[:])),
+			"result", names(event.Results[:])).listed(names(event.Results[:])...),
 		retries: b.counters("retries_total", "Copies confirmed in a retry tier, by the tier's nominal delay.",
 			"tier", o.Tiers),
 		parked:   b.counters("parked_total", "Messages put into the parking lot.", "reason", reasons()),
@@ -60,11 +61,17 @@ func reasons() []string {
 }
 
 // Delivered implements event.WorkObserver.
-func (w *work) Delivered(e event.Delivered) { w.deliveries.at(strconv.FormatBool(e.Redelivered)).Inc() }
+func (w *work) Delivered(e event.Delivered) {
+	if e.Redelivered {
+		w.redelivered.Inc()
+	} else {
+		w.delivered.Inc()
+	}
+}
 
 // Handled implements event.WorkObserver.
 func (w *work) Handled(e event.Handled) {
-	w.handled.at(e.Result.String()).Inc()
+	w.handled[e.Result].Inc()
 	if e.Result != event.Applied && e.Result != event.Refused {
 		return
 	}

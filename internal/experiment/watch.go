@@ -17,12 +17,17 @@ import (
 	"spillway/internal/storm"
 )
 
+// logInterval is the length of an interval in the latency logs. To encode a histogram takes half a millisecond, and half a dozen
+// of them every second would be a thirtieth of what a busy generator does.
+const logInterval = 5 * time.Second
+
 // watch hears the probe: ten times a second it feeds gauges and the storm's samples, once a second it writes a row of the
 // series, rotates the latency logs and tells the panel. It implements probe.Listener.
 type watch struct {
-	run    *run
-	file   *os.File
-	series *result.SeriesWriter
+	rotated time.Duration // when the latency logs got their last interval
+	run     *run
+	file    *os.File
+	series  *result.SeriesWriter
 
 	lastSecond time.Duration // in whole seconds; the probe's goroutine owns it
 
@@ -114,7 +119,10 @@ func (w *watch) tick(v ledger.View) Progress {
 	before := w.last
 	now := second{at: v.At, counts: counts, returns: r.signals.returns.Load(), blocked: r.signals.blockedFor(v.At)}
 	w.keep(w.series.Write(w.row(v, now)))
-	w.keep(r.logs.Rotate(v.At))
+	if w.rotated+logInterval <= v.At {
+		w.keep(r.logs.Rotate(v.At))
+		w.rotated = v.At
+	}
 	w.last = now
 	l := &r.o.Profile.Load
 	return Progress{

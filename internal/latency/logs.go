@@ -33,7 +33,7 @@ func (s *Set) OpenLogs(dir string, start time.Time) (*Logs, error) {
 }
 
 // Rotate writes what was recorded since the last call, or since the start, as the interval that ends at now, an offset
-// on the run's time base. It is meant to be called once a second. All files are tried; errors are joined.
+// on the run's time base. It is meant to be called every few seconds. All files are tried; errors are joined.
 func (l *Logs) Rotate(now time.Duration) error {
 	from, to := l.start.Add(l.last), l.start.Add(now)
 	l.last = now

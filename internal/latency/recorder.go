@@ -1,7 +1,7 @@
 // Package latency keeps the durations of a run as full HDR histograms: no sampling, no averages of averages.
 //
 // A Recorder takes durations in the hot path, a Set holds the run's recorders and hears of its events, Logs write them
-// second by second as HdrHistogram logs. What a duration means, and when its clock starts, is said by the fields of
+// interval by interval as HdrHistogram logs. What a duration means, and when its clock starts, is said by the fields of
 // Set. The package judges nothing: whether a run with out-of-range samples is valid is for others to say, from the
 // counts kept here.
 package latency

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -65,9 +66,9 @@ func run(ctx context.Context, args []string) error {
 
 func parse(args []string) (o options, err error) {
 	f := flag.NewFlagSet("benchself", flag.ContinueOnError)
-	f.StringVar(&o.servers.uri, "uri", os.Getenv(variableURI), "broker ($"+variableURI+")")
-	f.StringVar(&o.servers.management, "management", os.Getenv(variableManagement), "its management API ($"+variableManagement+")")
-	f.StringVar(&o.servers.postgres, "postgres", os.Getenv(variablePostgres), "database ($"+variablePostgres+")")
+	f.StringVar(&o.servers.uri, "uri", "", "broker ($"+variableURI+")")
+	f.StringVar(&o.servers.management, "management", "", "its management API ($"+variableManagement+")")
+	f.StringVar(&o.servers.postgres, "postgres", "", "database ($"+variablePostgres+")")
 	f.StringVar(&o.program, "spillway", "bin/spillway", "the program under test")
 	f.StringVar(&o.out, "o", "docs/performance.md", "the page to write, its sections beside it in a folder; - is standard output, and keeps nothing")
 	f.IntVar(&o.pairs, "pairs", 10, "pairs of runs for each comparison")
@@ -86,8 +87,16 @@ func parse(args []string) (o options, err error) {
 	if *only != "" {
 		o.only = strings.Split(*only, ",")
 	}
+	o.servers.fill()
 	err = o.check()
 	return o, err
+}
+
+// fill takes what was not given from the environment. It is no default of the flags: a help text would show the passwords.
+func (s *servers) fill() {
+	s.uri = cmp.Or(s.uri, os.Getenv(variableURI))
+	s.management = cmp.Or(s.management, os.Getenv(variableManagement))
+	s.postgres = cmp.Or(s.postgres, os.Getenv(variablePostgres))
 }
 
 func (o *options) check() error {

@@ -102,6 +102,40 @@ func (r *Remote) Admin(ctx context.Context, service string, args ...string) erro
 	return r.order(ctx, "/services/"+service+"/admin?"+url.Values{"arg": args}.Encode())
 }
 
+// Hold implements Control. The open request is the hold: the supervisor ends the trouble when it ends.
+func (r *Remote) Hold(ctx context.Context, service string, t Trouble) (Release, error) {
+	open, end := io.Pipe()
+	holding, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, cancel)
+	answer, err := r.send(holding, http.MethodPost, "/services/"+service+"/hold?trouble="+string(t), open)
+	if !stop() && err == nil {
+		err = errors.Join(context.Cause(ctx), answer.Close())
+	}
+	if err != nil {
+		cancel()
+		return nil, errors.Join(err, end.Close())
+	}
+	return func(ctx context.Context) error {
+		defer cancel()
+		defer answer.Close()
+		stop := context.AfterFunc(ctx, cancel)
+		defer stop()
+		return errors.Join(end.Close(), released(answer))
+	}, nil
+}
+
+// released reads how a release went.
+func released(answer io.Reader) error {
+	var f failure
+	if err := json.NewDecoder(answer).Decode(&f); err != nil {
+		return fmt.Errorf("%w: %w", errAnswer, err)
+	}
+	if f != (failure{}) {
+		return fromWire(f)
+	}
+	return nil
+}
+
 // Addresses implements Control.
 func (r *Remote) Addresses() Addresses { return r.state.Addresses }
 
@@ -198,7 +232,11 @@ func (r *Remote) order(ctx context.Context, path string) error {
 
 // ask sends one request and returns the body of a good answer; a bad one becomes an error that errors.Is knows.
 func (r *Remote) ask(ctx context.Context, method, path string) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, method, "http://stack"+path, nil)
+	return r.send(ctx, method, path, http.NoBody)
+}
+
+func (r *Remote) send(ctx context.Context, method, path string, content io.Reader) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://stack"+path, content)
 	if err != nil {
 		return nil, err
 	}

@@ -55,6 +55,11 @@ func (c *Compose) Admin(ctx context.Context, service string, args ...string) err
 	return c.execute(ctx, service, append([]string{rabbitTool}, args...)...)
 }
 
+// Hold implements Control. A killed spillway leaves its containers as they are; the next start takes them down.
+func (c *Compose) Hold(ctx context.Context, service string, t Trouble) (Release, error) {
+	return hold(ctx, c, service, t)
+}
+
 // Addresses implements Control.
 func (c *Compose) Addresses() Addresses { return c.addresses }
 

@@ -93,6 +93,10 @@ type Control interface {
 	// Admin runs the server's own administration tool (RabbitMQ: rabbitmqctl) with the given arguments, as the server's user and
 	// beside the server, and returns when it has ended well. errors.ErrUnsupported is returned for a service that has none.
 	Admin(ctx context.Context, service string, args ...string) error
+	// Hold brings a service into trouble, such as frozen, and returns when it is there. The trouble ends with the release,
+	// and also when this process dies: with the servers, where these are its own, else by the stack's supervisor. ctx
+	// bounds the beginning alone. ErrUnknownTrouble means that the service cannot have it.
+	Hold(ctx context.Context, service string, trouble Trouble) (Release, error)
 	// Addresses returns where the services listen; stable for the life of the stack.
 	Addresses() Addresses
 	// CopyLogs writes one file <service>.log for each service into dir, which is made where missing.

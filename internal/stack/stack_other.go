@@ -32,6 +32,9 @@ func (*Stack) Signal(context.Context, string, os.Signal) error { return ErrUnsup
 // Admin implements Control.
 func (*Stack) Admin(context.Context, string, ...string) error { return ErrUnsupported }
 
+// Hold implements Control.
+func (*Stack) Hold(context.Context, string, Trouble) (Release, error) { return nil, ErrUnsupported }
+
 // Addresses implements Control.
 func (*Stack) Addresses() Addresses { return Addresses{} }
 

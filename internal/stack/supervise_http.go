@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -24,6 +25,7 @@ func (s *supervisor) routes() http.Handler {
 	mux.HandleFunc("POST /services/{name}/admin", func(w http.ResponseWriter, r *http.Request) {
 		done(w, s.stack.Admin(r.Context(), r.PathValue("name"), r.URL.Query()["arg"]...))
 	})
+	mux.HandleFunc("POST /services/{name}/hold", s.hold)
 	mux.HandleFunc("GET /services/{name}/log", s.log)
 	mux.HandleFunc("GET /deaths", s.deaths)
 	mux.HandleFunc("POST /down", s.end)
@@ -37,6 +39,35 @@ func (s *supervisor) signal(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	done(w, s.stack.Signal(r.Context(), r.PathValue("name"), syscall.Signal(number)))
+}
+
+// hold brings a service into trouble for as long as the request's body is open. A client that dies ends it too, so nothing
+// that a killed run has broken stays broken. The answer begins when the trouble has, and ends with how the release went.
+func (s *supervisor) hold(w http.ResponseWriter, r *http.Request) {
+	stream := http.NewResponseController(w)
+	if err := stream.EnableFullDuplex(); err != nil {
+		done(w, err)
+		return
+	}
+	release, err := s.stack.Hold(r.Context(), r.PathValue("name"), Trouble(r.URL.Query().Get("trouble")))
+	if err != nil {
+		done(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+	_ = stream.Flush() // who cannot hear it has gone, which ends the body too
+	select {
+	case <-ended(r.Body):
+	case <-s.closed: // the services have ended
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), releaseTimeout)
+	defer cancel()
+	var result failure
+	if err := release(ctx); err != nil {
+		result = toWire(err)
+	}
+	_ = json.NewEncoder(w).Encode(result) // nobody may be there to read it
 }
 
 func (s *supervisor) log(w http.ResponseWriter, r *http.Request) {
@@ -98,6 +129,7 @@ type failure struct {
 func wireKinds() map[string]error {
 	return map[string]error{
 		"unknown_service": ErrUnknownService,
+		"unknown_trouble": ErrUnknownTrouble,
 		"not_ready":       ErrNotReady,
 		"already_up":      ErrAlreadyUp,
 		"no_root":         ErrNoRoot,

@@ -132,7 +132,7 @@ func (r *run) distrustFaults(invalid func(code, format string, args ...any)) {
 		switch {
 		case w.Err != nil:
 			invalid("fault-failed", "fault %s: %v", w.Kind, w.Err)
-		case !w.Felt():
+		case !w.Felt() && !w.Cut:
 			invalid("fault-without-mark", "fault %s left no mark in its window (%v): it tested nothing; is there load on what it breaks?",
 				w.Kind, w.Evidence)
 		}

@@ -95,6 +95,6 @@ func (c *CloseConnections) Heal(context.Context) error {
 func (c *CloseConnections) Marks() []Mark {
 	return []Mark{
 		{Name: "reconnects", Value: float64(c.Reconnects())},
-		{Name: "rounds", Value: float64(c.closed.Load())},
+		{Name: "rounds", Value: float64(c.closed.Load()), Told: true},
 	}
 }

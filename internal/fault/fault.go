@@ -22,6 +22,7 @@ var ErrNotHealed = errors.New("the fault could not be healed")
 type Mark struct {
 	Name  string
 	Value float64
+	Told  bool // says what was done, and proves nothing of its being felt
 }
 
 // Fault is one kind of accident. Its methods are called one after the other.
@@ -52,13 +53,14 @@ type Window struct {
 	Start    time.Duration // when it was broken
 	End      time.Duration // when it was shown to be healthy again
 	Evidence []Mark
+	Cut      bool  // the run was stopped before its time was over
 	Err      error // of injecting or healing; nil
 }
 
 // Felt reports whether the fault left a mark.
 func (w Window) Felt() bool {
 	for _, m := range w.Evidence {
-		if m.Value > 0 {
+		if m.Value > 0 && !m.Told {
 			return true
 		}
 	}
@@ -69,7 +71,7 @@ func (w Window) Felt() bool {
 func evidence(before, after []Mark) []Mark {
 	moved := make([]Mark, len(after))
 	for i := range after {
-		moved[i] = Mark{Name: after[i].Name, Value: after[i].Value - before[i].Value}
+		moved[i] = Mark{Name: after[i].Name, Value: after[i].Value - before[i].Value, Told: after[i].Told}
 	}
 	return moved
 }

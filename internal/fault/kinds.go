@@ -1,8 +1,7 @@
 package fault
 
 import (
-	"context"
-	"syscall"
+	"time"
 
 	"spillway/internal/stack"
 )
@@ -12,6 +11,7 @@ const (
 	KindPostgresStop   = "postgres.stop"
 	KindPostgresFreeze = "postgres.freeze"
 	KindBrokerRestart  = "broker.restart"
+	KindBrokerKill     = "broker.kill"
 	KindBrokerFreeze   = "broker.freeze"
 	KindMemoryAlarm    = "broker.memory-alarm"
 	KindDiskAlarm      = "broker.disk-alarm"
@@ -19,43 +19,32 @@ const (
 
 // Stop is a real, orderly stop of a server, as an operator or a failover would do it.
 func Stop(kind string, s Server) *ServerFault {
-	return &ServerFault{Name: kind, Server: s, Break: stop, Mend: start}
+	return &ServerFault{Name: kind, Server: s, Trouble: stack.Stopped}
 }
-
-func stop(ctx context.Context, c stack.Control, service string) error  { return c.Stop(ctx, service) }
-func start(ctx context.Context, c stack.Control, service string) error { return c.Start(ctx, service) }
 
 // Freeze stops every process of a server where it is (SIGSTOP): connections stay open and nothing is answered, as on a machine
 // that swaps or is being migrated.
 func Freeze(kind string, s Server) *ServerFault {
-	return &ServerFault{Name: kind, Server: s, Break: signal(syscall.SIGSTOP), Mend: signal(syscall.SIGCONT)}
+	return &ServerFault{Name: kind, Server: s, Trouble: stack.Frozen}
 }
 
-func signal(sig syscall.Signal) func(context.Context, stack.Control, string) error {
-	return func(ctx context.Context, c stack.Control, service string) error { return c.Signal(ctx, service, sig) }
+// DeclareSettles is how long after the declaration of a queue the broker may be killed. RabbitMQ 4.3.6 writes the registration
+// of a new quorum queue late: killed 0.5 s after the declaration it came back with the queue empty, confirmed messages or
+// not, each time; after 1 s half of the times; after 2 s and more never (ran, 20 kills). What makes it safe is time
+// alone: no confirm tells of it. It is a defect of a queue's first seconds, and a run is about what comes later.
+const DeclareSettles = 5 * time.Second
+
+// Kill ends RabbitMQ by SIGKILL, as the kernel does when memory is short. The queues were declared at the given time.
+func Kill(s Server, declared time.Time) *ServerFault {
+	return &ServerFault{Name: KindBrokerKill, Server: s, Trouble: stack.Killed, NotBefore: declared.Add(DeclareSettles)}
 }
 
 // MemoryAlarm raises RabbitMQ's memory alarm by lowering its watermark to nothing, and puts the stack's own back.
 func MemoryAlarm(s Server) *ServerFault {
-	return &ServerFault{
-		Name: KindMemoryAlarm, Server: s,
-		Break: admin("set_vm_memory_high_watermark", "0"), Mend: admin("set_vm_memory_high_watermark", stack.MemoryWatermark),
-	}
+	return &ServerFault{Name: KindMemoryAlarm, Server: s, Trouble: stack.MemoryAlarm}
 }
-
-// tooMuch is more free space than a disk has.
-const tooMuch = "1000000GB"
 
 // DiskAlarm raises RabbitMQ's disk alarm by asking for more free space than there is, and puts the stack's own limit back.
 func DiskAlarm(s Server) *ServerFault {
-	return &ServerFault{
-		Name: KindDiskAlarm, Server: s,
-		Break: admin("set_disk_free_limit", tooMuch), Mend: admin("set_disk_free_limit", stack.DiskFreeLimit),
-	}
-}
-
-func admin(args ...string) func(context.Context, stack.Control, string) error {
-	return func(ctx context.Context, c stack.Control, service string) error {
-		return c.Admin(ctx, service, args...)
-	}
+	return &ServerFault{Name: KindDiskAlarm, Server: s, Trouble: stack.DiskAlarm}
 }

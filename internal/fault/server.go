@@ -55,12 +55,15 @@ func (s *Server) ping(ctx context.Context) error {
 	return s.Ping(ctx)
 }
 
-// ServerFault is a fault of one server: two orders, one that breaks it and one that mends it. A server that is not well before
-// it is broken is not broken: nothing could be proved.
+// ServerFault is a fault of one server, which is held in trouble by the stack. A server that is not well before it is broken is
+// not broken: nothing could be proved.
 type ServerFault struct {
-	Name        string
-	Server      Server
-	Break, Mend func(ctx context.Context, c stack.Control, service string) error
+	Name      string
+	Server    Server
+	Trouble   stack.Trouble
+	NotBefore time.Time // the trouble waits for it; zero for none
+
+	release stack.Release // nil while there is no trouble
 }
 
 // Kind implements Fault.
@@ -71,16 +74,24 @@ func (f *ServerFault) Available() error { return f.Server.available() }
 
 // Inject implements Fault.
 func (f *ServerFault) Inject(ctx context.Context) error {
+	if !broker.Wait(ctx, time.Until(f.NotBefore)) {
+		return context.Cause(ctx)
+	}
 	if err := f.Server.ping(ctx); err != nil {
 		return fmt.Errorf("%s was not well before: %w", f.Server.Service, err)
 	}
-	return f.Break(ctx, f.Server.Control, f.Server.Service)
+	var err error
+	f.release, err = f.Server.Control.Hold(ctx, f.Server.Service, f.Trouble)
+	return err
 }
 
-// Heal implements Fault: it mends the server and returns when that was used with success.
+// Heal implements Fault: it ends the trouble and returns when the server was used with success.
 func (f *ServerFault) Heal(ctx context.Context) error {
-	if err := f.Mend(ctx, f.Server.Control, f.Server.Service); err != nil {
-		return err
+	if f.release != nil {
+		if err := f.release(ctx); err != nil {
+			return err
+		}
+		f.release = nil
 	}
 	return f.Server.healthy(ctx)
 }

@@ -67,6 +67,9 @@ func (t *Timeline) carryOut(ctx context.Context, e Entry) {
 	if w.Err == nil {
 		broker.Wait(ctx, e.For) // from when it was broken, which may have taken a while
 	}
+	if w.Cut = ctx.Err() != nil; w.Cut {
+		w.Err = nil // of a stop while it was being broken
+	}
 	healing, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
 	defer cancel()
 	if err := e.Fault.Heal(healing); err != nil {

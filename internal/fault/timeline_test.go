@@ -141,7 +141,7 @@ func TestAFaultIsHealedWhenTheRunIsStoppedInItsMiddle(t *testing.T) {
 		defer stop()
 		s.timeline.Run(ctx)
 		want(t, "calls", f.calls, []string{"inject@5s", "heal@7s"})
-		if got := s.timeline.Windows(); len(got) != 1 || got[0].End != 8*sec || got[0].Err != nil {
+		if got := s.timeline.Windows(); len(got) != 1 || got[0].End != 8*sec || got[0].Err != nil || !got[0].Cut {
 			t.Errorf("windows %+v, want one, healed at 8s in spite of the stop", got)
 		}
 	})
@@ -251,6 +251,7 @@ func TestFelt(t *testing.T) {
 		"no marks":                {nil, false},
 		"marks that did not move": {[]fault.Mark{{Name: "a"}, {Name: "b"}}, false},
 		"one that moved":          {[]fault.Mark{{Name: "a"}, {Name: "b", Value: 1}}, true},
+		"what was done":           {[]fault.Mark{{Name: "a", Value: 1, Told: true}}, false},
 		"one that fell":           {[]fault.Mark{{Name: "a", Value: -1}}, false},
 	} {
 		if got := (fault.Window{Evidence: row.evidence}).Felt(); got != row.want {

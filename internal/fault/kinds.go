@@ -17,6 +17,20 @@ const (
 	KindDiskAlarm      = "broker.disk-alarm"
 )
 
+// Kinds of faults that hold something.
+const (
+	KindPoolSqueeze        = "postgres.pool-squeeze"
+	KindHeldSnapshot       = "postgres.held-snapshot"
+	KindRowLock            = "postgres.row-lock"
+	KindBindingRemoved     = "topology.binding-removed"
+	KindParkingUnavailable = "topology.parking-unavailable"
+	KindPolicyRemoved      = "topology.policy-removed"
+	KindDelay              = "network.delay"
+	KindJitter             = "network.jitter"
+	KindReset              = "network.reset"
+	KindBandwidth          = "network.bandwidth"
+)
+
 // Stop is a real, orderly stop of a server, as an operator or a failover would do it.
 func Stop(kind string, s Server) *ServerFault {
 	return &ServerFault{Name: kind, Server: s, Trouble: stack.Stopped}

@@ -36,10 +36,10 @@ const (
 	pingTimeout = 5 * time.Second
 )
 
-// healthy returns when the server was used with success.
-func (s *Server) healthy(ctx context.Context) error {
+// healthy returns when what was broken was used with success.
+func healthy(ctx context.Context, use func(context.Context) error) error {
 	for {
-		err := s.ping(ctx)
+		err := ping(ctx, use)
 		if err == nil {
 			return nil
 		}
@@ -49,10 +49,10 @@ func (s *Server) healthy(ctx context.Context) error {
 	}
 }
 
-func (s *Server) ping(ctx context.Context) error {
+func ping(ctx context.Context, use func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	return s.Ping(ctx)
+	return use(ctx)
 }
 
 // ServerFault is a fault of one server, which is held in trouble by the stack. A server that is not well before it is broken is
@@ -77,7 +77,7 @@ func (f *ServerFault) Inject(ctx context.Context) error {
 	if !broker.Wait(ctx, time.Until(f.NotBefore)) {
 		return context.Cause(ctx)
 	}
-	if err := f.Server.ping(ctx); err != nil {
+	if err := ping(ctx, f.Server.Ping); err != nil {
 		return fmt.Errorf("%s was not well before: %w", f.Server.Service, err)
 	}
 	var err error
@@ -93,7 +93,7 @@ func (f *ServerFault) Heal(ctx context.Context) error {
 		}
 		f.release = nil
 	}
-	return f.Server.healthy(ctx)
+	return healthy(ctx, f.Server.Ping)
 }
 
 // Marks implements Fault.

@@ -32,6 +32,9 @@ func (r *run) assemble() error {
 	r.storm = storm.NewRecorder(storm.BinWidth(r.plan.ShortestTier()))
 	r.pace = newPace(leadTime+r.o.Profile.Load.Warmup, r.o.Profile.Load.Duration)
 	r.signals = newSignals(r.o.Profile.Topology.ParkingRetention > 0)
+	if r.brokerLink != nil || r.databaseLink != nil {
+		r.slowness = &slowness{}
+	}
 	if err := r.serveMetrics(); err != nil {
 		return err
 	}
@@ -101,6 +104,9 @@ func (r *run) loadObserver() event.LoadObserver {
 	if len(r.o.Profile.Faults) > 0 { // for their marks alone
 		all = append(all, confirmsHeard{silence: &r.signals.confirms})
 	}
+	if r.slowness != nil {
+		all = append(all, r.slowness)
+	}
 	return all
 }
 
@@ -108,7 +114,11 @@ func (r *run) workObserver() event.WorkObserver {
 	if r.o.Unobserved {
 		return r.ledger
 	}
-	return event.Work{r.ledger, r.latencies, r.storm, r.signals, r.metrics}
+	all := event.Work{r.ledger, r.latencies, r.storm, r.signals, r.metrics}
+	if r.slowness != nil {
+		all = append(all, r.slowness)
+	}
+	return all
 }
 
 func (r *run) newService() (*workers.Service, error) {

@@ -29,6 +29,10 @@ type database interface {
 	Stats(ctx context.Context) (postgres.Statistics, error)
 	PoolStats() postgres.PoolStats
 	PoolWait() time.Duration
+
+	Squeeze(ctx context.Context, leave int) (release func(), err error)
+	HoldSnapshot(ctx context.Context) (*postgres.Snapshot, error)
+	LockRow(ctx context.Context, sku string) (*postgres.RowLock, error)
 }
 
 // openDatabase connects to the run's database, where it has one.
@@ -36,15 +40,20 @@ func (r *run) openDatabase(ctx context.Context) (database, error) {
 	if !r.o.Profile.NeedsDatabase() {
 		return absent{}, nil
 	}
-	db, err := postgres.Open(ctx, postgres.Config{
-		URI: r.o.Servers.Postgres, Schema: schemaPrefix + r.o.RunID,
-		MaxConns:        DatabaseConnections(r.o.Profile),
-		ApplicationName: "spillway",
-	})
+	db, err := postgres.Open(ctx, r.databaseConfig(schemaPrefix+r.o.RunID, DatabaseConnections(r.o.Profile), "spillway"))
 	if err != nil {
 		return nil, environment("database: %w", err)
 	}
 	return db, nil
+}
+
+// databaseConfig returns how to reach the database.
+func (r *run) databaseConfig(schema string, conns int, name string) postgres.Config {
+	c := postgres.Config{URI: r.o.Servers.Postgres, Schema: schema, MaxConns: conns, ApplicationName: name}
+	if r.databaseLink != nil {
+		c.Dial = r.databaseLink.Dial
+	}
+	return c
 }
 
 // errNoDatabase is what absent says to every question: the audit reports it, and no statistics are known.
@@ -68,3 +77,7 @@ func (absent) Settings(context.Context) (map[string]string, error)           { r
 func (absent) Stats(context.Context) (s postgres.Statistics, err error)      { return s, errNoDatabase }
 func (absent) PoolStats() (s postgres.PoolStats)                             { return s }
 func (absent) PoolWait() time.Duration                                       { return 0 }
+
+func (absent) Squeeze(context.Context, int) (func(), error)               { return nil, errNoDatabase }
+func (absent) HoldSnapshot(context.Context) (*postgres.Snapshot, error)   { return nil, errNoDatabase }
+func (absent) LockRow(context.Context, string) (*postgres.RowLock, error) { return nil, errNoDatabase }

@@ -23,26 +23,63 @@ func (r *run) faults() []fault.Entry {
 }
 
 func (r *run) fault(f profile.Fault) fault.Fault {
+	switch family, _, _ := strings.Cut(f.Kind, "."); family {
+	case "postgres":
+		return r.databaseFault(f)
+	case "broker":
+		return r.brokerFault(f)
+	case "topology":
+		return r.topologyFault(f)
+	case "network":
+		return r.networkFault(f)
+	default: // the profile knows no other kind
+		window := shares(f.Fail)
+		return &fault.WorkersFail{
+			Open: func() { r.failing.Open(window) }, Close: r.failing.Close, Simulated: r.failing.Simulated,
+		}
+	}
+}
+
+func (r *run) databaseFault(f profile.Fault) fault.Fault {
 	switch f.Kind {
 	case fault.KindPostgresStop:
 		return fault.Stop(f.Kind, r.databaseServer())
 	case fault.KindPostgresFreeze:
 		return fault.Freeze(f.Kind, r.databaseServer())
+	case fault.KindPoolSqueeze:
+		return r.poolSqueeze(f)
+	case fault.KindHeldSnapshot:
+		return r.heldSnapshot(f)
+	default:
+		return r.rowLock(f)
+	}
+}
+
+func (r *run) topologyFault(f profile.Fault) fault.Fault {
+	switch f.Kind {
+	case fault.KindBindingRemoved:
+		return r.bindingRemoved(f)
+	case fault.KindParkingUnavailable:
+		return r.parkingUnavailable(f)
+	default:
+		return r.policyRemoved(f)
+	}
+}
+
+func (r *run) brokerFault(f profile.Fault) fault.Fault {
+	switch f.Kind {
 	case fault.KindBrokerRestart:
 		return fault.Stop(f.Kind, r.brokerServer(r.silenceMarks))
+	case fault.KindBrokerKill:
+		return fault.Kill(r.brokerServer(r.silenceMarks), r.declaredAt)
 	case fault.KindBrokerFreeze:
 		return fault.Freeze(f.Kind, r.brokerServer(r.silenceMarks))
 	case fault.KindMemoryAlarm:
 		return fault.MemoryAlarm(r.brokerServer(r.blockedMarks))
 	case fault.KindDiskAlarm:
 		return fault.DiskAlarm(r.brokerServer(r.blockedMarks))
-	case fault.KindCloseConnections:
+	default:
 		return r.closeConnections(f)
-	default: // the profile knows no other kind
-		window := shares(f.Fail)
-		return &fault.WorkersFail{
-			Open: func() { r.failing.Open(window) }, Close: r.failing.Close, Simulated: r.failing.Simulated,
-		}
 	}
 }
 
@@ -68,12 +105,14 @@ func (r *run) databaseServer() fault.Server {
 
 func (r *run) brokerServer(marks func() []fault.Mark) fault.Server {
 	return fault.Server{
-		Service: stack.RabbitMQ, Control: r.controlOf(stack.RabbitMQ), Marks: marks,
-		Ping: func(ctx context.Context) error {
-			_, _, err := r.admin.Server(ctx)
-			return err
-		},
+		Service: stack.RabbitMQ, Control: r.controlOf(stack.RabbitMQ), Marks: marks, Ping: r.pingBroker,
 	}
+}
+
+// pingBroker logs in.
+func (r *run) pingBroker(ctx context.Context) error {
+	_, _, err := r.admin.Server(ctx)
+	return err
 }
 
 // silenceMarks are what a broker that does not answer leaves behind.

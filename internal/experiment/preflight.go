@@ -48,6 +48,7 @@ func (r *run) preflight(ctx context.Context) error {
 
 // reach connects to the servers, so that what is wrong with them is said in one sentence before anything is made.
 func (r *run) reach(ctx context.Context) error {
+	r.brokerLink, r.databaseLink = r.link(profile.TargetBroker), r.link(profile.TargetDatabase)
 	driver, err := rabbit.New(r.brokerConfig())
 	if err != nil {
 		return environment("broker: %w", err)
@@ -74,6 +75,9 @@ func (r *run) brokerConfig() rabbit.Config {
 	c := r.o.Servers.Broker
 	if r.o.Profile.Load.Closed() {
 		c.Gather = rabbit.GatherDelay
+	}
+	if r.brokerLink != nil {
+		c.Dial = r.brokerLink.Dial
 	}
 	return c
 }

@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"errors"
+	"time"
 
 	"spillway/internal/broker/rabbit"
 	"spillway/internal/postgres"
@@ -23,6 +24,7 @@ func (r *run) provision(ctx context.Context) error {
 	if err != nil {
 		return environment("broker: %w", err)
 	}
+	r.declaredAt = time.Now()
 	err = r.db.Provision(ctx, postgres.Settings{SKUs: r.o.Profile.Load.SKUs, InitialStock: inbox.InitialStock})
 	if err != nil {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)

@@ -40,9 +40,12 @@ type run struct {
 	brokerAt   string // version
 	plan       *topology.Plan
 
+	brokerLink, databaseLink *fault.Link // nil when no fault asks for one
+
 	// provision
-	broker *rabbit.Provisioned
-	db     database
+	broker     *rabbit.Provisioned
+	declaredAt time.Time // when the queues were
+	db         database
 
 	// measure
 	base      *timebase.Base
@@ -53,6 +56,7 @@ type run struct {
 	storm     *storm.Recorder
 	pace      *pace
 	signals   *signals
+	slowness  *slowness // nil when no fault asks for it
 	metrics   *metrics.Metrics
 	server    *metrics.Server
 	failing   *workers.Failing
@@ -170,6 +174,11 @@ func (r *run) close() {
 	}
 	if r.management != nil {
 		r.management.Close()
+	}
+	for _, link := range []*fault.Link{r.brokerLink, r.databaseLink} {
+		if link != nil {
+			link.Close()
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"spillway/internal/broker"
 	"spillway/internal/event"
 	"spillway/workers/retry"
 )
@@ -19,8 +20,10 @@ type signals struct {
 	transient    atomic.Int64 // attempts that failed with a transient error of the database's own
 	returns      atomic.Int64 // deliveries with an attempt above 1
 	breakerOpens atomic.Int64
-	confirms     silence // of the broker towards the producer
-	effects      silence // of the database towards the handlers
+	// copiesRefused counts publishes of the workers that were returned or nacked.
+	copiesRefused atomic.Int64
+	confirms      silence // of the broker towards the producer
+	effects       silence // of the database towards the handlers
 
 	mu           sync.Mutex     // guards all below
 	blocked      stopwatch      // any link blocked
@@ -102,6 +105,13 @@ func (s *signals) Handled(e event.Handled) {
 		s.transient.Add(1)
 	}
 	s.effects.heard(e.Finished)
+}
+
+// Republished implements event.WorkObserver.
+func (s *signals) Republished(outcome broker.Outcome, _ time.Duration) {
+	if outcome == broker.Returned || outcome == broker.Nacked {
+		s.copiesRefused.Add(1)
+	}
 }
 
 // Delivered implements event.WorkObserver.

@@ -69,10 +69,7 @@ func (r *run) openOrders() (*postgres.DB, error) {
 	o := &r.o.Profile.Publish.Outbox
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	db, err := postgres.Open(ctx, postgres.Config{
-		URI: r.o.Servers.Postgres, Schema: r.db.Schema(), MaxConns: outbox.Connections(o.Writers, o.Relays, o.Lanes),
-		ApplicationName: "spillway-orders",
-	})
+	db, err := postgres.Open(ctx, r.databaseConfig(r.db.Schema(), outbox.Connections(o.Writers, o.Relays, o.Lanes), "spillway-orders"))
 	if err != nil {
 		return nil, environment("database: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net"
 	"strconv"
 	"time"
 
@@ -46,6 +47,8 @@ type Config struct {
 	// ConnectTimeout bounds one attempt to connect, and the check of a connection that lay idle. 0 is
 	// DefaultConnectTimeout.
 	ConnectTimeout time.Duration
+	// Dial makes the connections, for a way that leads through something; nil is the usual one.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// ApplicationName is shown by pg_stat_activity after the schema. "" is "spillway".
 	ApplicationName string
 }
@@ -90,6 +93,9 @@ func (c *Config) pool() (*pgxpool.Config, error) {
 	pc.MaxConns = int32(min(orDefault(c.MaxConns, DefaultMaxConns), math.MaxInt32))
 	pc.ConnConfig.ConnectTimeout = orDefault(c.ConnectTimeout, DefaultConnectTimeout)
 	pc.PingTimeout = pc.ConnConfig.ConnectTimeout
+	if c.Dial != nil {
+		pc.ConnConfig.DialFunc = c.Dial
+	}
 	params := pc.ConnConfig.RuntimeParams
 	params["application_name"] = applicationName(c.Schema, c.ApplicationName)
 	if c.Schema != "" {

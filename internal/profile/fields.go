@@ -136,6 +136,11 @@ var table = []Field{
 	{Path: "faults[].fail.unknown", Doc: "Share that fails with an error of no known class.", Default: "0", Range: from(0, 1)},
 	{Path: "faults[].times", Doc: "Of broker.close-connections: how often, evenly over the window.", Default: "1", Range: from(1, 1000)},
 	{Path: "faults[].side", Doc: "Of broker.close-connections: whose.", Default: SideBoth, Choices: []string{SideProducer, SideWorkers, SideBoth}},
+	{Path: "faults[].leave", Doc: "Of postgres.pool-squeeze: connections of the workers' pool that are left.", Unit: "connections", Default: "1", Range: from(1, 10_000)},
+	{Path: "faults[].by", Doc: "Of topology.parking-unavailable: binding removes the parking lot's binding, so that parkings are returned; length lets its policy say that it is full, so that they are nacked.", Default: ByBinding, Choices: []string{ByBinding, ByLength}},
+	{Path: "faults[].target", Doc: "Of network.*: the server at the other end. The run connects to it through a proxy of its own, from its start to its end.", Default: TargetBroker, Choices: []string{TargetBroker, TargetDatabase}},
+	{Path: "faults[].delay", Doc: "Of network.delay: how late each answer is. Of network.jitter: how late on average; each is late by between nothing and twice as much.", Default: "100ms", Range: above(0, 60)},
+	{Path: "faults[].bandwidth", Doc: "Of network.bandwidth: what each connection carries, in each direction.", Unit: "bytes/s", Default: "65536", Range: from(1024, 1<<40)},
 
 	{Path: "thresholds", Doc: "What must hold of the result."},
 	{Path: "thresholds[]", Doc: "A path into result.json, one of < <= > >= ==, and a number or a duration: latency_seconds.confirm.p99<50ms. No samples fails.", Need: true},

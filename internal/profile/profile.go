@@ -220,6 +220,12 @@ type Fault struct {
 	// Of broker.close-connections.
 	Times int    `yaml:"times"` // how often, evenly over the window; default 1
 	Side  string `yaml:"side"`  // "producer", "workers" or "both" (default)
+
+	Leave     int           `yaml:"leave"`     // of postgres.pool-squeeze: connections that are left; default 1
+	By        string        `yaml:"by"`        // of topology.parking-unavailable: "binding" (default) or "length"
+	Target    string        `yaml:"target"`    // of network.*: "broker" (default) or "database"
+	Delay     time.Duration `yaml:"delay"`     // of network.delay and network.jitter; default 100ms
+	Bandwidth int64         `yaml:"bandwidth"` // of network.bandwidth: bytes per second of each connection; default 65536
 }
 
 // Expect is what the profile declares about the account. The guarantees fail a run beyond these; the rest are

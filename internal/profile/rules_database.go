@@ -23,5 +23,8 @@ func faultsNeedDatabase(j *judge) {
 		if strings.HasPrefix(f.Kind, databaseFaults) {
 			j.report(fmt.Sprintf("faults.%d.kind", i), "%s breaks the database, but with inbox.strategy none the run has none", f.Kind)
 		}
+		if f.Target == TargetDatabase {
+			j.report(fmt.Sprintf("faults.%d.target", i), "is the database, but with inbox.strategy none the run has none")
+		}
 	}
 }

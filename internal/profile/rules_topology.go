@@ -2,6 +2,7 @@ package profile
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -85,28 +86,33 @@ func (j *judge) faultFits(f *Fault, path string) {
 		j.report(path+".for", "the fault ends %s into the load, after the load's end at %s", durationText(end), durationText(j.Load.Duration))
 	}
 	kind, _ := faultKind(f.Kind)
-	j.repeatsFit(f, kind, path)
-	sum := f.Fail.sum()
-	switch {
+	j.faultKeysFit(f, kind, path)
+	switch sum := f.Fail.sum(); {
 	case kind.NeedsFail && sum == 0:
 		j.report(path+".fail", "%s needs shares of calls that fail, such as fail: {transient: 0.5}", f.Kind)
-	case !kind.NeedsFail && sum != 0:
-		j.report(path+".fail", "has no meaning for %s", f.Kind)
 	case sum > 1+shareTolerance:
 		j.report(path+".fail", "the shares add up to %.4g; at most 1 is possible", sum)
 	}
 }
 
-// repeatsFit keeps the keys of closing connections to the kind that knows them.
-func (j *judge) repeatsFit(f *Fault, kind FaultKind, path string) {
-	if kind.Repeats {
-		return
-	}
-	if f.Times != 1 {
-		j.report(path+".times", "has no meaning for %s", f.Kind)
-	}
-	if f.Side != SideBoth {
-		j.report(path+".side", "has no meaning for %s", f.Kind)
+// faultKeysFit refuses keys that other kinds take. A default says nothing, since the effective profile writes every key out.
+func (j *judge) faultKeysFit(f *Fault, kind FaultKind, path string) {
+	for _, k := range []struct {
+		name string
+		set  bool
+	}{
+		{"fail", f.Fail.sum() != 0},
+		{"times", f.Times != 1},
+		{"side", f.Side != SideBoth},
+		{"leave", f.Leave != 1},
+		{"by", f.By != ByBinding},
+		{"target", f.Target != TargetBroker},
+		{"delay", f.Delay != 100*time.Millisecond},
+		{"bandwidth", f.Bandwidth != 65536},
+	} {
+		if k.set && !slices.Contains(kind.Takes, k.name) {
+			j.report(path+"."+k.name, "has no meaning for %s", f.Kind)
+		}
 	}
 }
 
@@ -117,7 +123,7 @@ func faultsDoNotOverlap(j *judge) {
 			if !j.sound(fmt.Sprintf("faults.%d", i)) || !j.sound(fmt.Sprintf("faults.%d", k)) {
 				continue
 			}
-			if a.Kind == b.Kind && a.From < b.From+b.For && b.From < a.From+a.For {
+			if a.Kind == b.Kind && a.Target == b.Target && a.From < b.From+b.For && b.From < a.From+a.For {
 				j.report(fmt.Sprintf("faults.%d.from", i), "overlaps with item %d, which is also a %s", k, a.Kind)
 			}
 		}

@@ -91,8 +91,10 @@ func TestTheSchemaIsTheCommittedOne(t *testing.T) {
 func TestTheFaultKindsAreKnownByName(t *testing.T) {
 	t.Parallel()
 	if got, want := kindNames(), []string{
-		"postgres.stop", "postgres.freeze", "broker.restart", "broker.freeze", "broker.memory-alarm", "broker.disk-alarm",
-		"broker.close-connections", "workers.fail",
+		"postgres.stop", "postgres.freeze", "postgres.pool-squeeze", "postgres.held-snapshot", "postgres.row-lock",
+		"broker.restart", "broker.kill", "broker.freeze", "broker.memory-alarm", "broker.disk-alarm", "broker.close-connections",
+		"topology.binding-removed", "topology.parking-unavailable", "topology.policy-removed",
+		"network.delay", "network.jitter", "network.reset", "network.bandwidth", "workers.fail",
 	}; !slices.Equal(got, want) {
 		t.Errorf("kinds %v, want %v", got, want)
 	}

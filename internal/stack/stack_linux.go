@@ -183,7 +183,9 @@ func (s *Stack) Admin(ctx context.Context, name string, args ...string) error {
 }
 
 // Hold implements Control. The servers end with this process, and so does their trouble.
-func (s *Stack) Hold(ctx context.Context, name string, t Trouble) (Release, error) { return hold(ctx, s, name, t) }
+func (s *Stack) Hold(ctx context.Context, name string, t Trouble) (Release, error) {
+	return hold(ctx, s, name, t)
+}
 
 func (s *Stack) service(name string) (*service, error) {
 	service, ok := s.services[name]

@@ -100,14 +100,25 @@ func (a *Admin) Declare(ctx context.Context, p *topology.Plan) error {
 		}
 	}
 	for _, b := range p.Bindings {
-		err := a.do(ctx, fmt.Sprintf("bind queue %q to exchange %q", b.Queue, b.Exchange), func(ch *amqp.Channel) error {
-			return ch.QueueBind(b.Queue, b.Key, b.Exchange, false, nil)
-		})
-		if err != nil {
+		if err := a.Bind(ctx, b); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Bind makes one binding. One that exists is no error.
+func (a *Admin) Bind(ctx context.Context, b topology.Binding) error {
+	return a.do(ctx, fmt.Sprintf("bind queue %q to exchange %q", b.Queue, b.Exchange), func(ch *amqp.Channel) error {
+		return ch.QueueBind(b.Queue, b.Key, b.Exchange, false, nil)
+	})
+}
+
+// Unbind removes one binding. One that does not exist is no error.
+func (a *Admin) Unbind(ctx context.Context, b topology.Binding) error {
+	return a.do(ctx, fmt.Sprintf("unbind queue %q from exchange %q", b.Queue, b.Exchange), func(ch *amqp.Channel) error {
+		return ch.QueueUnbind(b.Queue, b.Key, b.Exchange, nil)
+	})
 }
 
 // VerifyPassive checks that every exchange and queue of the plan exists. Bindings cannot be seen over AMQP. The first

@@ -51,7 +51,7 @@ func (d *Driver) dialOne(ctx context.Context, k int, name string) (*connection, 
 	ctx, cancel := context.WithTimeout(ctx, d.config.DialTimeout)
 	defer cancel()
 	e := d.endpoints[k]
-	plain, err := new(net.Dialer).DialContext(ctx, "tcp", e.address)
+	plain, err := d.config.Dial(ctx, "tcp", e.address)
 	if err != nil {
 		return nil, unreachable(e, err)
 	}

@@ -10,9 +10,11 @@
 package rabbit
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -37,6 +39,8 @@ type Config struct {
 	DialTimeout time.Duration // for connection, TLS and login together; 0 is 10 s
 	Heartbeat   time.Duration // 0 is 10 s; whole seconds, at least 2
 	Gather      time.Duration // how long answers and deliveries may lie in the socket; see GatherDelay. 0 reads at once
+	// Dial makes the sockets, for a way that leads through something; nil is the usual one.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Driver opens connections to one broker. It implements broker.Driver and is safe for concurrent use.
@@ -56,6 +60,9 @@ func New(c Config) (*Driver, error) {
 	}
 	if c.DialTimeout == 0 {
 		c.DialTimeout = defaultDialTimeout
+	}
+	if c.Dial == nil {
+		c.Dial = new(net.Dialer).DialContext
 	}
 	if c.Heartbeat == 0 {
 		c.Heartbeat = defaultHeartbeat

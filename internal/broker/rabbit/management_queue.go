@@ -3,6 +3,8 @@ package rabbit
 import (
 	"context"
 	"fmt"
+
+	"spillway/internal/topology"
 )
 
 // QueueDetails is what the broker's statistics say of a queue. They are behind by up to quorum_tick_interval, 5 s by
@@ -23,6 +25,22 @@ func (m *Management) Queue(ctx context.Context, vhost, queue string) (QueueDetai
 		return QueueDetails{}, fmt.Errorf("look at queue %q: %w", queue, err)
 	}
 	return q, nil
+}
+
+// Bound reports whether a binding exists. The API answers from the broker's metadata, so it knows at once.
+func (m *Management) Bound(ctx context.Context, vhost string, b topology.Binding) (bool, error) {
+	var all []struct {
+		Key string `json:"routing_key"`
+	}
+	if err := m.get(ctx, path("bindings", vhost, "e", b.Exchange, "q", b.Queue), &all); err != nil {
+		return false, fmt.Errorf("look for the binding of queue %q to exchange %q: %w", b.Queue, b.Exchange, err)
+	}
+	for _, one := range all {
+		if one.Key == b.Key {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Node is one node of the cluster.

@@ -205,7 +205,12 @@ var errNoServersOfOurOwn = errors.New("no source of servers serves on this machi
 
 func (d *diagnosis) faultAvailable(kind profile.FaultKind) error {
 	given := map[string]bool{"": false, stack.PostgreSQL: d.flags.postgres != "", stack.RabbitMQ: len(d.flags.uris) > 0}[kind.Service]
+	obstacle := experiment.FaultObstacle(d.profile, profile.Fault{Kind: kind.Name})
 	switch {
+	case obstacle != "":
+		return (&fault.Held{Unavailable: obstacle}).Available()
+	case kind.Name == profile.FaultCloseConnections && d.driver != nil && d.management == nil && d.servers.Control == nil:
+		return new(fault.CloseConnections).Available()
 	case kind.Service == "":
 		return nil
 	case given:

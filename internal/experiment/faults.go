@@ -93,13 +93,15 @@ func (r *run) controlOf(service string) stack.Control {
 
 func (r *run) databaseServer() fault.Server {
 	return fault.Server{
-		Service: stack.PostgreSQL, Control: r.controlOf(stack.PostgreSQL), Ping: r.db.Ping,
-		Marks: func() []fault.Mark {
-			return []fault.Mark{
-				{Name: "transient_failures", Value: float64(r.signals.transient.Load())},
-				{Name: "silent_seconds", Value: r.signals.effects.total(r.base.Now()).Seconds()},
-			}
-		},
+		Service: stack.PostgreSQL, Control: r.controlOf(stack.PostgreSQL), Ping: r.db.Ping, Marks: r.databaseMarks,
+	}
+}
+
+// databaseMarks are what a database that does not answer leaves behind.
+func (r *run) databaseMarks() []fault.Mark {
+	return []fault.Mark{
+		{Name: "transient_failures", Value: float64(r.signals.transient.Load())},
+		{Name: "silent_seconds", Value: r.signals.effects.total(r.base.Now()).Seconds()},
 	}
 }
 

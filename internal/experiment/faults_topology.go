@@ -6,28 +6,10 @@ import (
 	"maps"
 	"sync/atomic"
 
-	"spillway/internal/broker/rabbit"
 	"spillway/internal/fault"
 	"spillway/internal/profile"
 	"spillway/internal/topology"
 )
-
-// ownTopology says why the topology must be left alone; "" when it is the run's own. A killed run leaves it as it is, which
-// harms nobody where nobody else uses it.
-func (r *run) ownTopology() string {
-	if r.o.Profile.Topology.Isolation == rabbit.IsolationPredeclared {
-		return "topology.isolation is predeclared, and what is not the run's own is not taken apart; set it to vhost or prefix"
-	}
-	return ""
-}
-
-// ownPolicies is ownTopology for what is changed by a policy.
-func (r *run) ownPolicies() string {
-	if t := &r.o.Profile.Topology; t.Declare != topology.DeclarePolicy {
-		return "topology.declare is " + t.Declare + ", and only policies can be changed under load; set it to policy"
-	}
-	return r.ownTopology()
-}
 
 // bindingOf returns the binding of a queue; each has one.
 func (r *run) bindingOf(queue string) topology.Binding {
@@ -83,7 +65,7 @@ func (r *run) unbind(ctx context.Context, b topology.Binding) (func(context.Cont
 func (r *run) bindingRemoved(f profile.Fault) fault.Fault {
 	b := r.bindingOf(r.plan.Work)
 	return &fault.Held{
-		Name: f.Kind, Unavailable: r.ownTopology(), Ping: r.pingBinding(b),
+		Name: f.Kind, Unavailable: r.obstacle(f), Ping: r.pingBinding(b),
 		Hold: func(ctx context.Context) (func(context.Context) error, error) { return r.unbind(ctx, b) },
 		Counts: func() []fault.Mark {
 			return []fault.Mark{{Name: "returned", Value: float64(r.ledger.Counts().Returned)}}
@@ -96,7 +78,7 @@ func (r *run) parkingUnavailable(f profile.Fault) fault.Fault {
 	var held atomic.Int64
 	b := r.bindingOf(r.plan.Parking)
 	h := &fault.Held{
-		Name: f.Kind, Unavailable: r.ownTopology(), Ping: r.pingBinding(b),
+		Name: f.Kind, Unavailable: r.obstacle(f), Ping: r.pingBinding(b),
 		Hold: func(ctx context.Context) (func(context.Context) error, error) { return r.unbind(ctx, b) },
 		Counts: func() []fault.Mark {
 			return []fault.Mark{
@@ -106,8 +88,7 @@ func (r *run) parkingUnavailable(f profile.Fault) fault.Fault {
 		},
 	}
 	if f.By == profile.ByLength {
-		h.Unavailable, h.Ping = r.ownPolicies(), r.pingPolicies
-		h.Hold = r.fillParking
+		h.Ping, h.Hold = r.pingPolicies, r.fillParking
 	}
 	h.Hold = before(h.Hold, func(ctx context.Context) { held.Store(r.deadLettersHeld(ctx)) })
 	return h
@@ -176,7 +157,7 @@ func (r *run) deadLettersHeld(ctx context.Context) int64 {
 func (r *run) policyRemoved(f profile.Fault) fault.Fault {
 	var overdue atomic.Int64
 	h := &fault.Held{
-		Name: f.Kind, Unavailable: r.ownPolicies(), Ping: r.pingPolicies,
+		Name: f.Kind, Unavailable: r.obstacle(f), Ping: r.pingPolicies,
 		Counts: func() []fault.Mark { return []fault.Mark{{Name: "overdue_retries", Value: float64(overdue.Load())}} },
 	}
 	h.Hold = before(func(ctx context.Context) (func(context.Context) error, error) {

@@ -41,11 +41,9 @@ func (r *run) networkFault(f profile.Fault) fault.Fault {
 	case fault.KindBandwidth:
 		worse.Bandwidth, h.Counts = f.Bandwidth, r.slowMarks(f.Target, slowAnswer)
 	default:
-		worse.Reset, h.Counts = true, func() []fault.Mark {
-			return []fault.Mark{
-				{Name: "reconnects", Value: float64(r.signals.reconnects.Load())},
-				{Name: "transient_failures", Value: float64(r.signals.transient.Load())},
-			}
+		worse.Reset, h.Counts = true, r.silenceMarks
+		if f.Target == profile.TargetDatabase {
+			h.Counts = r.databaseMarks
 		}
 	}
 	h.Hold = func(ctx context.Context) (func(context.Context) error, error) { return link.Hold(ctx, f.Kind, worse) }

@@ -117,7 +117,8 @@ func topologyFaultKinds() []FaultKind {
 			Marks: []Mark{{Name: "returned", Doc: "publishes of the producer that were returned"}}},
 		{Name: FaultParkingUnavailable, Takes: []string{"by"}, Doc: "Nothing can be parked: the parking lot's binding is removed, or it is full by its policy.",
 			Marks: []Mark{markCopies, {Name: "dead_letters_held", Doc: "messages that the broker held back at the end of the window, since parking took none"}}},
-		{Name: FaultPolicyRemoved, Doc: "The policies of the retry tiers are removed: what waits there does not come back.",
+		{Name: FaultPolicyRemoved, Doc: "The policies of the retry tiers are removed. RabbitMQ stamps a message's time when it comes: what waits there expires into nothing and is lost, " +
+			"and what comes meanwhile never expires and holds up what is behind it, also when the policies are back (ran, 4.3.6).",
 			Marks: []Mark{{Name: "overdue_retries", Doc: "messages that lay in the tiers at the end of the window though their delay was over"}}},
 	}
 }
@@ -127,7 +128,11 @@ func networkFaultKinds() []FaultKind {
 		{Name: FaultDelay, Takes: []string{"target", "delay"}, Doc: "Every answer of the target is late by the delay.", Marks: []Mark{markSlow}},
 		{Name: FaultJitter, Takes: []string{"target", "delay"}, Doc: "Every answer of the target is late by between nothing and twice the delay.", Marks: []Mark{markSlow}},
 		{Name: FaultReset, Takes: []string{"target"}, Doc: "Connections to the target are closed as soon as something travels on them.",
-			Marks: []Mark{markReconnect, markTransient}},
+			Marks: []Mark{
+				{Name: "silent_seconds", Doc: "as for a broker, or a database, that is frozen"},
+				{Name: "reconnects", Doc: "of the broker: connections opened again"},
+				{Name: "transient_failures", Doc: "of the database: attempts that failed with a transient error of its own"},
+			}},
 		{Name: FaultBandwidth, Takes: []string{"target", "bandwidth"}, Doc: "Each connection to the target carries no more than the bandwidth.", Marks: []Mark{markSlow}},
 	}
 }

@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 // proc is one process as /proc tells of it. Number and start time together name it for good.
 type proc struct {
 	pid, parent int
+	state       string // "T" for a stopped one
 	began       string // clock ticks since boot
 	name        string
 	arguments   string
@@ -49,7 +51,7 @@ func readProcess(folder string) (proc, error) {
 	if err != nil {
 		return proc{}, err
 	}
-	p := proc{began: fields[19], name: string(stat[open+1 : end]), arguments: string(arguments)}
+	p := proc{state: fields[0], began: fields[19], name: string(stat[open+1 : end]), arguments: string(arguments)}
 	_, err = fmt.Sscan(string(stat[:open])+fields[1], &p.pid, &p.parent)
 	return p, err
 }
@@ -100,4 +102,21 @@ func servers(t *testing.T, pid int) []proc {
 		}
 	}
 	return found
+}
+
+// frozen returns how many of a stack's two servers are stopped by a signal.
+func frozen(t *testing.T, s shared) int {
+	t.Helper()
+	database, err := url.Parse(s.postgres)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, p := range below(t, own.cmd.Process.Pid) {
+		server := p.name == "beam.smp" || (p.name == "postgres" && strings.Contains(p.arguments, "port="+database.Port()))
+		if server && p.state == "T" {
+			n++
+		}
+	}
+	return n
 }

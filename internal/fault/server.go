@@ -24,9 +24,17 @@ type Server struct {
 func (s *Server) available() error {
 	if s.Control == nil {
 		return fmt.Errorf("%w: %s was given by address, and spillway breaks only servers that it started; "+
-			"leave its address out, or start a stack with `spillway stack up`", ErrUnavailable, s.Service)
+			"leave %s out, or start a stack with `spillway stack up`", ErrUnavailable, s.Service, flagOf(s.Service))
 	}
 	return nil
+}
+
+// flagOf returns the flag by which a person gives the address of a service.
+func flagOf(service string) string {
+	if service == stack.PostgreSQL {
+		return "--postgres"
+	}
+	return "--uri"
 }
 
 const (

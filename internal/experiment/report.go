@@ -93,7 +93,7 @@ func perSecond(over time.Duration) func(int64) *float64 {
 
 func (r *run) inbox() result.Inbox {
 	counts := r.ledger.Counts()
-	out := result.Inbox{DuplicatesAbsorbed: counts.Duplicates}
+	out := result.Inbox{DuplicatesAbsorbed: counts.Duplicates, Events: r.eventsSummary()}
 	start, end, ok := r.measured.span()
 	if !ok {
 		return out

@@ -115,6 +115,17 @@ type Inbox struct {
 	RowsPerCommit      *float64 `json:"rows_per_commit"`
 	WALBytes           *float64 `json:"wal_bytes"`
 	DeadTuples         *float64 `json:"dead_tuples"`
+	Events             *Events  `json:"events"` // null when no relay publishes them, or when they could not be audited
+}
+
+// Events is what became of the outgoing events of refusals: refused, rows and distinct are the same, or the run fails.
+type Events struct {
+	Refused    int64  `json:"refused"`    // messages with a refusal in the effect log
+	Rows       int64  `json:"rows"`       // events in the outbox
+	Unsent     int64  `json:"unsent"`     // of these, not marked sent
+	Distinct   int64  `json:"distinct"`   // events at the broker, by id
+	Duplicates int64  `json:"duplicates"` // copies there beyond the first of each
+	Relay      *Relay `json:"relay"`
 }
 
 // Publish is how the messages reached the broker, and what that way lost.

@@ -115,6 +115,11 @@ func (r *run) reasonsForDistrust(res *result.Result) bool {
 			invalid("recorder-overflow", "%d values of %s were above the recorder's range", n, rec.Name())
 		}
 	}
+	if s, ok := r.measured.strain(); ok {
+		for _, why := range s.reasons(r.o.Profile.Load.Closed()) {
+			invalid(why.code, "%s", why.message)
+		}
+	}
 	r.distrustSamples(invalid)
 	r.distrustFaults(invalid)
 	for _, d := range r.deaths.seen() {

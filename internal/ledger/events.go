@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrEvents: the messages that were refused, the events of refusals in the outbox, and the distinct events at the broker are
-// not the same.
+// ErrEvents is returned when the messages that were refused, the events of refusals in the outbox, and the distinct events at
+// the broker are not the same.
 var ErrEvents = errors.New("refused messages, rows of their events and distinct events at the broker differ")
 
 // Events is what the servers hold of the outgoing events of refusals, by id. It is filled by the audit, one goroutine. The

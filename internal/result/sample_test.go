@@ -58,7 +58,8 @@ func sample() *Result {
 		Inbox: Inbox{AppliedPerSecond: Number(399.7), DuplicatesAbsorbed: 2, Events: &Events{Refused: 10, Rows: 10, Distinct: 10, Duplicates: 3,
 			Relay: &Relay{Batches: 6, Published: 13, Duplicates: 3, Kills: 1}}},
 		Signals: Signals{BlockedSeconds: Number(0.25), Reconnects: 2, CatchUp: CatchUp{Policy: "none"}},
-		Process: Process{CPUSeconds: Number(21.5), MaxRSSBytes: 64 << 20},
+		Process: Process{CPUSeconds: Number(21.5), MaxRSSBytes: 64 << 20, GOMAXPROCS: 2, CPUShareOfMachine: Number(0.27),
+			CPUShareOfGOMAXPROCS: Number(0.27), GCPauseP99Seconds: Number(0.003), GoroutineWaitP99Seconds: Number(0.0005), ThreadWaitMeanSeconds: Number(0.00005), ThreadWaitRatio: Number(0.6)},
 	}
 }
 

@@ -15,7 +15,7 @@ const (
 	// (0.03 to 0.27)
 	maxOwnCPU = 0.80
 	// maxPauseP99 and maxPause are of stop-the-world pauses for garbage collection, in which nothing is sent, read or timed:
-	// every latency under way is longer by the pause. Two bounds, since of few pauses the p99 is the longest. (0.2 to 7 ms)
+	// every latency under way is longer by the pause. Two bounds, since of few pauses the p99 is the longest. (0.2 to 17 ms)
 	maxPauseP99 = 100 * time.Millisecond
 	maxPause    = 500 * time.Millisecond
 	// maxGoroutineWait is at p99, of goroutines that could run: a confirm or a delivery passes through several, and what each
@@ -24,7 +24,7 @@ const (
 	// maxThreadWait is the mean over all times that a thread of this process had something to do. It is more than the time slice
 	// that the kernel gives (3 ms), so each of the half dozen wake-ups of a message waited behind others' whole slices. It is
 	// not the share of time spent waiting that is judged: threads that run for some microseconds at a time wait for longer
-	// than they run on any shared machine. (18 to 65 µs; 174 µs in the same run)
+	// than they run on any shared machine. (18 to 71 µs; 174 µs in the same run)
 	maxThreadWait = 5 * time.Millisecond
 	// maxSteal is of the machine's processor time. A tenth is more than the differences that runs are compared for. (below 0.001)
 	maxSteal = 0.10

@@ -22,10 +22,11 @@ func predeclared(prefix string) []string {
 }
 
 // predeclare makes a topology for others to use, as a run leaves it with --keep, and returns its prefix.
-func (s shared) predeclare(t *testing.T, vhost string) string {
+func (s shared) predeclare(t *testing.T, vhost string, more ...string) string {
 	t.Helper()
 	const prefix = "theirs"
 	args := append(byPrefix("policy", "full"), "--set", "topology.prefix="+prefix, "--keep", "-z", "1s")
+	args = append(args, more...)
 	r := runProfile(t, call{args: short(args...), env: s.env()}, 0)
 	s.discard(t, r.Run.ID)
 	if len(s.queues(t, vhost)) < 5 {

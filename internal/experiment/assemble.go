@@ -42,6 +42,9 @@ func (r *run) assemble() error {
 	if r.service, err = r.newService(); err != nil {
 		return err
 	}
+	if r.refusals, err = r.newRefusals(); err != nil {
+		return err
+	}
 	if r.generator, err = r.newLoad(); err != nil {
 		return err
 	}

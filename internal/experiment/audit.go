@@ -25,6 +25,7 @@ func (r *run) audit() error {
 	truth := ledger.NewTruth(r.ledger.Span())
 	r.readDatabase(ctx, truth)
 	r.readOrders(ctx, truth)
+	r.readRefusals(ctx, truth)
 	r.readBroker(ctx, truth)
 	for _, what := range r.broker.NotAudited() {
 		truth.Unaudited(what)
@@ -84,6 +85,8 @@ func (r *run) readBroker(ctx context.Context, truth *ledger.Truth) {
 		truth.Unaudited(fmt.Sprintf("the queues: %v", err))
 		return
 	}
+	r.readEvents(lying[r.plan.EventsQueue], truth)
+	delete(lying, r.plan.EventsQueue)
 	for queue, messages := range lying {
 		where := r.placeOf(queue)
 		for _, m := range messages {

@@ -43,12 +43,14 @@ func (r *run) carryOut(ctx context.Context) error {
 	aside.Go(func() error { r.measured.follow(watching, r); return nil })
 	aside.Go(func() error { r.deaths.follow(watching, r, died); return nil })
 
+	finishEvents := r.relayEvents(ctx)
 	r.offer(gentle, hard)
 	if len(r.deaths.seen()) == 0 { // what a dead server holds does not drain
 		r.drain(hard)
 	}
 	r.interrupted = ctx.Err() != nil // in the drain, too, which goes on: it is bounded anyway
 	r.stopWorkers(hardStop, &serving)
+	finishEvents()
 	stopWatching()
 	return errors.Join(aside.Wait(), r.watch.close(r.base.Now()))
 }

@@ -46,6 +46,9 @@ func TestWhatMakesARunUntrustworthyIsNamed(t *testing.T) {
 		"a fault that was left out":       {func(r *run) { r.o.Profile.Faults = []profile.Fault{{Kind: "workers.fail"}} }, "fault-missing"},
 		"an account that does not add":    {func(r *run) { r.account.Applied = 1 }, "account"},
 		"a place that was not read":       {func(r *run) { r.account.Unaudited = []string{"the queues"} }, "account"},
+		"a process that took everything":  {func(r *run) { took(r, time.Hour) }, "own-cpu"},
+		"one that took little":            {func(r *run) { took(r, time.Millisecond) }, ""},
+		"a closed load that took it all":  {func(r *run) { took(r, time.Hour); r.o.Profile.Load.Mode = profile.LoadClosed }, ""},
 		"a fault left out by a Ctrl-C":    {func(r *run) { r.o.Profile.Faults, r.interrupted = []profile.Fault{{}}, true }, ""},
 		"one late arrival of many is not": {func(r *run) { many(r.lag, 1, time.Second) }, ""},
 	} {
@@ -59,6 +62,12 @@ func TestWhatMakesARunUntrustworthyIsNamed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// took lets the process have taken so much processor time in a measured load of a second.
+func took(r *run, cpu time.Duration) {
+	r.measured.start = reading{taken: true, at: time.Second}
+	r.measured.end = reading{taken: true, at: 2 * time.Second, self: totals{cpu: cpu}}
 }
 
 func many(r *latency.Recorder, n int, d time.Duration) {

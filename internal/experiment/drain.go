@@ -67,6 +67,7 @@ func (r *run) queuesEmpty(ctx context.Context) bool {
 		return false
 	}
 	delete(ready, r.plan.Parking)
+	delete(ready, r.plan.EventsQueue)
 	for _, n := range ready {
 		if n > 0 {
 			return false

@@ -51,7 +51,7 @@ func (r *run) colocated() bool {
 func (r *run) host() result.Host {
 	return result.Host{
 		OS: runtime.GOOS + "/" + runtime.GOARCH, Kernel: firstLine("/proc/sys/kernel/osrelease"), CPUs: runtime.NumCPU(),
-		MemoryBytes: MemoryBytes(), StealRatio: r.steal.ratio(), FsyncSeconds: fsyncSeconds(r.o.Dir),
+		MemoryBytes: MemoryBytes(), StealRatio: readCPU().stolenSince(r.steal), FsyncSeconds: fsyncSeconds(r.o.Dir),
 	}
 }
 
@@ -109,13 +109,12 @@ func readCPU() cpuTimes {
 	return t
 }
 
-// ratio returns the share of processor time that the hypervisor took since this reading; nil when unknown.
-func (t cpuTimes) ratio() *float64 {
-	now := readCPU()
-	if !t.known || !now.known || now.total <= t.total {
+// stolenSince returns the share of processor time that the hypervisor took between two readings; nil when unknown.
+func (t cpuTimes) stolenSince(before cpuTimes) *float64 {
+	if !t.known || !before.known || t.total <= before.total {
 		return nil
 	}
-	return result.Number(float64(now.steal-t.steal) / float64(now.total-t.total))
+	return result.Number(float64(t.steal-before.steal) / float64(t.total-before.total))
 }
 
 const (

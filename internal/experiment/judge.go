@@ -59,11 +59,33 @@ func (r *run) brokenGuarantees(res *result.Result) bool {
 	for _, err := range broken {
 		find(res, result.Error, guaranteeCode(err), "%v", err)
 	}
-	if relay := r.published.Relay; relay != nil && relay.Skipped > 0 {
-		find(res, result.Error, "rows-skipped", "the relay left %d outbox rows behind that were written before rows it published", relay.Skipped)
-		return true
+	skipped := skippedRows(res.Publish.Relay)
+	if events := res.Inbox.Events; events != nil {
+		skipped += skippedRows(events.Relay)
 	}
-	return len(broken) > 0
+	if skipped > 0 {
+		find(res, result.Error, "rows-skipped", "the relay left %d outbox rows behind that were written before rows it published", skipped)
+	}
+	return r.brokenEvents(res) || skipped > 0 || len(broken) > 0
+}
+
+func skippedRows(relay *result.Relay) int64 {
+	if relay == nil {
+		return 0
+	}
+	return relay.Skipped
+}
+
+// brokenEvents holds refusals, rows and events to each other; what was not audited makes the run invalid elsewhere.
+func (r *run) brokenEvents(res *result.Result) bool {
+	if r.refusals == nil || r.refusals.came == nil {
+		return false
+	}
+	err := r.refusals.came.Broken()
+	if err != nil {
+		find(res, result.Error, "events-mismatch", "%v", err)
+	}
+	return err != nil
 }
 
 func guaranteeCode(err error) string {
@@ -91,6 +113,11 @@ func (r *run) reasonsForDistrust(res *result.Result) bool {
 	for _, rec := range r.latencies.All() {
 		if n := rec.Overflows(); n > 0 {
 			invalid("recorder-overflow", "%d values of %s were above the recorder's range", n, rec.Name())
+		}
+	}
+	if s, ok := r.measured.strain(); ok {
+		for _, why := range s.reasons(r.o.Profile.Load.Closed()) {
+			invalid(why.code, "%s", why.message)
 		}
 	}
 	r.distrustSamples(invalid)
@@ -213,6 +240,10 @@ func (r *run) remarks(res *result.Result) {
 		if n := rec.Negatives(); n > 0 {
 			find(res, result.Warning, "negative-durations", "%d values of %s were negative and not recorded", n, rec.Name())
 		}
+	}
+	if r.refusals == nil && r.account.Refused > 0 {
+		find(res, result.Warning, "events-not-relayed", "the events of %d refusals were left in the database: no relay runs with "+
+			"inbox.events.relay %s", r.account.Refused, r.o.Profile.Inbox.Events.Relay)
 	}
 	if r.held > 0 {
 		find(res, result.Warning, "held-by-broker", "the broker holds %d messages for a dead-letter target that refuses them; "+

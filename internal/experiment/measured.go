@@ -25,6 +25,7 @@ type reading struct {
 	counts   ledger.Counts
 	database postgres.Statistics
 	known    bool // of database
+	self     totals
 }
 
 // follow takes the readings when their time comes. A load that ends before it began to be measured has none.
@@ -59,11 +60,20 @@ func (m *measured) span() (start, end reading, ok bool) {
 	return m.start, m.end, m.start.taken && m.end.taken && m.end.at > m.start.at
 }
 
+// strain returns how this process fared between both readings; false when the load did not get that far.
+func (m *measured) strain() (s strain, ok bool) {
+	start, end, ok := m.span()
+	if !ok {
+		return strain{}, false
+	}
+	return end.self.since(&start.self, end.at-start.at), true
+}
+
 // statisticsTimeout bounds one look at the database's statistics: during a fault it may be away.
 const statisticsTimeout = 2 * time.Second
 
 func (r *run) read(ctx context.Context) reading {
-	out := reading{taken: true, at: r.base.Now(), counts: r.ledger.Counts()}
+	out := reading{taken: true, at: r.base.Now(), counts: r.ledger.Counts(), self: readTotals()}
 	ctx, cancel := context.WithTimeout(ctx, statisticsTimeout)
 	defer cancel()
 	statistics, err := r.db.Stats(ctx)
@@ -84,8 +94,7 @@ func used() usage {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return usage{}
 	}
-	cpu := time.Duration(u.Utime.Nano() + u.Stime.Nano())
-	return usage{cpu: cpu, pause: longestPause(), rss: maxRSS(u.Maxrss)}
+	return usage{cpu: cpuTime(), pause: longestPause(), rss: maxRSS(u.Maxrss)}
 }
 
 // maxRSS turns the kernel's unit into bytes: Linux counts kibibytes, Darwin bytes.
@@ -96,21 +105,10 @@ func maxRSS(v int64) int64 {
 	return v * 1024
 }
 
-// pauses is the runtime's histogram of stop-the-world pauses for garbage collection, since the process started.
-const pauses = "/sched/pauses/total/gc:seconds"
-
-// longestPause returns the upper edge of the highest bucket that holds a pause.
+// longestPause returns the upper edge of the highest bucket that holds a pause, since the process started.
 func longestPause() time.Duration {
 	sample := []metrics.Sample{{Name: pauses}}
 	metrics.Read(sample)
-	if sample[0].Value.Kind() != metrics.KindFloat64Histogram {
-		return 0
-	}
-	h := sample[0].Value.Float64Histogram()
-	for i := len(h.Counts) - 1; i >= 0; i-- {
-		if h.Counts[i] > 0 {
-			return time.Duration(min(h.Buckets[i+1], h.Buckets[i]*2) * float64(time.Second))
-		}
-	}
-	return 0
+	h := histogramOf(sample[0])
+	return quantile(&h, 1)
 }

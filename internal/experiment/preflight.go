@@ -116,6 +116,7 @@ func (r *run) topologySettings() topology.Settings {
 		Prefix: r.prefix(), Strategy: t.DeadLetterStrategy, DeliveryLimit: t.DeliveryLimit, DeliveryLimitTo: t.DeliveryLimitTo,
 		MaxLength: t.MaxLength, ReturnVia: t.ReturnVia, ParkVia: t.ParkVia, ParkingRetention: t.ParkingRetention,
 		Tiers: t.Tiers, Jitter: t.Jitter, TimeScale: t.TimeScale, Declare: t.Declare, BrokerMajor: major,
+		Events: r.o.Profile.RelaysEvents(),
 	}
 }
 

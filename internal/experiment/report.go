@@ -93,7 +93,7 @@ func perSecond(over time.Duration) func(int64) *float64 {
 
 func (r *run) inbox() result.Inbox {
 	counts := r.ledger.Counts()
-	out := result.Inbox{DuplicatesAbsorbed: counts.Duplicates}
+	out := result.Inbox{DuplicatesAbsorbed: counts.Duplicates, Events: r.eventsSummary()}
 	start, end, ok := r.measured.span()
 	if !ok {
 		return out
@@ -188,11 +188,25 @@ func (r *run) process() result.Process {
 	cpu := now.cpu - r.before.cpu
 	out := result.Process{
 		CPUSeconds: result.Seconds(cpu), MaxRSSBytes: now.rss, GCPauseMaxSeconds: result.Seconds(now.pause),
+		GeneratorLagP50Seconds: quantileOf(r.lag, 0.50), GeneratorLagP99Seconds: quantileOf(r.lag, 0.99),
+		ProbeGapMaxSeconds: result.Seconds(r.probe.Ages().Gap()), ClockDriftSeconds: result.Seconds(r.base.Drift()),
 	}
 	if r.account.Offered > 0 {
 		out.CPUMicrosecondsPerMessage = result.Number(float64(cpu.Microseconds()) / float64(r.account.Offered))
 	}
+	if s, ok := r.measured.strain(); ok {
+		s.report(&out)
+	}
 	return out
+}
+
+// quantileOf is unknown, not 0, without samples.
+func quantileOf(r *latency.Recorder, q float64) *float64 {
+	d, ok := r.Quantile(q)
+	if !ok {
+		return nil
+	}
+	return result.Seconds(d)
 }
 
 // save writes the run's files. Latency logs and series are there already.

@@ -65,6 +65,7 @@ type run struct {
 	orders    *postgres.DB       // the load side's own pool; nil in mode direct
 	outbox    *outbox.Sink       // nil but in mode outbox
 	box       inbox.Inbox
+	refusals  *refusals // nil in a run that does not relay their events
 	service   *workers.Service
 	probe     *probe.Probe
 	timeline  *fault.Timeline
@@ -168,6 +169,9 @@ func (r *run) close() {
 	}
 	if r.orders != nil {
 		r.orders.Close()
+	}
+	if r.refusals != nil {
+		r.refusals.db.Close()
 	}
 	if r.db != nil {
 		r.db.Close()

@@ -106,10 +106,13 @@ func (r *run) dualWrite(mode string, shape arrival.Shape, f *publish.Factory) lo
 }
 
 // dies draws whether the process dies between its two steps, the n-th time that it is asked or for the n-th message.
-func (r *run) dies(n uint64) bool {
+func (r *run) dies(n uint64) bool { return chance(r.seed^killSalt, n) < r.o.Profile.Publish.KillShare }
+
+// chance returns a number from 0 to below 1 that is a function of seed and n.
+func chance(seed, n uint64) float64 {
 	var source rand.PCG
-	source.Seed(r.seed^killSalt, n)
-	return float64(source.Uint64()>>11)/(1<<53) < r.o.Profile.Publish.KillShare
+	source.Seed(seed, n)
+	return float64(source.Uint64()>>11) / (1 << 53)
 }
 
 // killSalt keeps the deaths apart from what else is drawn by seed and sequence.
@@ -189,12 +192,15 @@ func (r *run) readOutbox(ctx context.Context, truth *ledger.Truth) error {
 		return err
 	}
 	state, err := r.orders.OutboxState(ctx, postgres.OutboxOrders, skipGrace)
-	c := r.outbox.Counts()
-	r.published.Relay = &result.Relay{
-		Batches: c.Claims, Published: c.Published, Duplicates: c.Duplicates, LostClaims: c.LostClaims, Kills: r.outbox.Kills(),
+	r.published.Relay = relaySummary(r.outbox.Counts(), r.outbox.Kills(), state)
+	return err
+}
+
+func relaySummary(c outbox.Counts, kills int64, state postgres.OutboxState) *result.Relay {
+	return &result.Relay{
+		Batches: c.Claims, Published: c.Published, Duplicates: c.Duplicates, LostClaims: c.LostClaims, Kills: kills,
 		Skipped: state.Skipped,
 	}
-	return err
 }
 
 // noteOrders writes what the account found of orders and events.

@@ -99,6 +99,11 @@ var table = []Field{
 	{Path: "inbox.batch.linger", Doc: "How long a batch waits to fill. 0 takes what is there.", Default: "1ms", Range: from(0, 60)},
 	{Path: "inbox.batch.lanes", Doc: "Batches under way at once, each on a connection of its own.", Default: "2", Range: from(1, 64)},
 	{Path: "inbox.initial_stock", Doc: "Units of each SKU at the start.", Unit: "units", Default: "1000000000", Range: from(0, 1_000_000_000_000_000)},
+	{Path: "inbox.events", Doc: "The outgoing events of refusals: written with the refusal, then published by relays. At the end there must be one event at the broker for each refused message, published once or more."},
+	{Path: "inbox.events.relay", Doc: "auto: where the profile can refuse, by a share of refused or because the stock may run out. off leaves the events in the database.", Default: "auto", Choices: []string{"auto", "on", "off"}},
+	{Path: "inbox.events.relays", Doc: "Relays, each with a connection to the broker.", Default: "1", Range: from(1, 64)},
+	{Path: "inbox.events.batch", Doc: "Most rows of one claim.", Unit: "rows", Default: "512", Range: from(1, 10_000)},
+	{Path: "inbox.events.kill_share", Doc: "Share of a relay's steps at which it dies, to be replaced; what it had published and not marked is published again.", Default: "0", Range: from(0, 0.5)},
 
 	{Path: "retry", Doc: "The budget of a message."},
 	{Path: "retry.attempts", Doc: "Attempts of a transient failure before the message is parked.", Default: "10", Range: from(1, 1000)},

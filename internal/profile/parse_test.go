@@ -46,7 +46,8 @@ func TestTheDefaultsAreThoseOfTheDocumentation(t *testing.T) {
 			HandlerTimeout: 10 * time.Second, RetryPublishTimeout: 5 * time.Second,
 			Service: Service{Distribution: "fixed", Sigma: 0.5},
 			Breaker: Breaker{FailureRatio: 0.5, Window: 5 * time.Second, MinSamples: 20, OpenFor: time.Second, HalfOpenProbes: 3}},
-		Inbox: Inbox{Strategy: "transaction", Batch: Batch{Size: 256, Linger: time.Millisecond, Lanes: 2}, InitialStock: 1_000_000_000},
+		Inbox: Inbox{Strategy: "transaction", Batch: Batch{Size: 256, Linger: time.Millisecond, Lanes: 2}, InitialStock: 1_000_000_000,
+			Events: Events{Relay: "auto", Relays: 1, Batch: 512}},
 		Retry: Retry{Attempts: 10, UnknownAttempts: 3, MaxAge: time.Hour},
 		Topology: Topology{Isolation: "vhost", Declare: "policy", Management: "full", DeadLetterStrategy: "at-least-once",
 			DeliveryLimit: 8, DeliveryLimitTo: "parking", ReturnVia: "queue", ParkVia: "publish",
@@ -212,6 +213,9 @@ var mistakes = []struct{ name, yaml, want string }{
 	{"keys without end", strings.Repeat("a: b\n", 50_000), "has more to it than any profile can have"},
 	{"items without end", "thresholds:\n" + strings.Repeat("- x\n", 50_000), "has more to it than any profile can have"},
 	{"more problems than anybody reads", sound + strings.Repeat("x: y\n", 150), "and 50 more"},
+	{"a relay of events without a database", sound + "inbox: {strategy: none, events: {relay: on}}\n", "inbox.events.relay: does nothing here: inbox.strategy is none"},
+	{"deaths of relays that do not run", sound + "inbox: {events: {kill_share: 0.1}}\n", "inbox.events.kill_share: does nothing here: no relay runs: inbox.events.relay is auto, and nothing in the profile can be refused"},
+	{"deaths of relays that are off", sound + "workers: {fail: {refused: 0.5}}\ninbox: {events: {relay: off, kill_share: 0.1}}\n", "inbox.events.relay is off, and the profile can refuse"},
 	{"indentation without end", strings.Repeat(" ", 300) + "a: b\n", "is indented too far"},
 }
 

@@ -171,6 +171,15 @@ type Inbox struct {
 	Strategy     string `yaml:"strategy"`      // "transaction" (default), "statement", "batch" or "none"
 	Batch        Batch  `yaml:"batch"`         // of batch
 	InitialStock int64  `yaml:"initial_stock"` // units of each SKU at the start; default 1000000000
+	Events       Events `yaml:"events"`        // of refusals
+}
+
+// Events says how the outgoing events of refusals, which the inbox writes to its outbox, reach the broker.
+type Events struct {
+	Relay     string  `yaml:"relay"`      // "auto" (default: where the profile can refuse), "on" or "off"
+	Relays    int     `yaml:"relays"`     // each with a connection to the broker; default 1
+	Batch     int     `yaml:"batch"`      // most rows of a claim; default 512
+	KillShare float64 `yaml:"kill_share"` // share of a relay's steps at which it dies; default 0
 }
 
 // Batch says how the inbox gathers deliveries into one commit. Handlers wait for their batch, so it is only as large as the

@@ -115,6 +115,17 @@ type Inbox struct {
 	RowsPerCommit      *float64 `json:"rows_per_commit"`
 	WALBytes           *float64 `json:"wal_bytes"`
 	DeadTuples         *float64 `json:"dead_tuples"`
+	Events             *Events  `json:"events"` // null when no relay publishes them, or when they could not be audited
+}
+
+// Events is what became of the outgoing events of refusals: refused, rows and distinct are the same, or the run fails.
+type Events struct {
+	Refused    int64  `json:"refused"`    // messages with a refusal in the effect log
+	Rows       int64  `json:"rows"`       // events in the outbox
+	Unsent     int64  `json:"unsent"`     // of these, not marked sent
+	Distinct   int64  `json:"distinct"`   // events at the broker, by id
+	Duplicates int64  `json:"duplicates"` // copies there beyond the first of each
+	Relay      *Relay `json:"relay"`
 }
 
 // Publish is how the messages reached the broker, and what that way lost.
@@ -162,5 +173,22 @@ type Process struct {
 	CPUSeconds                *float64 `json:"cpu_seconds"`
 	CPUMicrosecondsPerMessage *float64 `json:"cpu_microseconds_per_message"`
 	MaxRSSBytes               int64    `json:"max_rss_bytes"`
-	GCPauseMaxSeconds         *float64 `json:"gc_pause_max_seconds"`
+	GCPauseMaxSeconds         *float64 `json:"gc_pause_max_seconds"` // since the process began
+
+	// Over the measured load; null, and 0 processors, when it did not get that far. The bounds are in docs/measurement.md.
+	GOMAXPROCS              int      `json:"gomaxprocs"`              // processors on which Go code ran at once
+	CPUShareOfMachine       *float64 `json:"cpu_share_of_machine"`    // own processor time / all processors' time
+	CPUShareOfGOMAXPROCS    *float64 `json:"cpu_share_of_gomaxprocs"` // own processor time / that of so many processors
+	GCPauseP99Seconds       *float64 `json:"gc_pause_p99_seconds"`    // of stop-the-world pauses
+	GCPauseLoadMaxSeconds   *float64 `json:"gc_pause_load_max_seconds"`
+	GoroutineWaitP99Seconds *float64 `json:"goroutine_wait_p99_seconds"` // from being able to run to running
+	ThreadWaitMeanSeconds   *float64 `json:"thread_wait_mean_seconds"`   // for a processor, before each time that a thread ran; null when unknown
+	ThreadWaitRatio         *float64 `json:"thread_wait_ratio"`          // all threads' wait / the load's length: so many waited at a time
+	StealRatio              *float64 `json:"steal_ratio"`                // of the machine; null when unknown
+
+	// Over the whole run.
+	GeneratorLagP50Seconds *float64 `json:"generator_lag_p50_seconds"` // due to handed over, in which no broker has a part; null without a schedule
+	GeneratorLagP99Seconds *float64 `json:"generator_lag_p99_seconds"`
+	ProbeGapMaxSeconds     *float64 `json:"probe_gap_max_seconds"` // between two samples of the ages
+	ClockDriftSeconds      *float64 `json:"clock_drift_seconds"`   // wall clock ahead of the monotonic clock
 }

@@ -55,9 +55,11 @@ func sample() *Result {
 		OldestAge: OldestAges{Work: &Age{0.002, 0.3, 1.2, 0}, Retry: &Age{0, 14.2, 15.1, 0}, Unsettled: &Age{0.011, 17.8, 18.4, 0},
 			Tiers: map[string]*Age{"5s": {0, 0.25, 0.31, 0}, "30s": {0, 1.5, 1.82, 0}}},
 		RetryStorm: *sampleStorm(),
-		Inbox:      Inbox{AppliedPerSecond: Number(399.7), DuplicatesAbsorbed: 2},
-		Signals:    Signals{BlockedSeconds: Number(0.25), Reconnects: 2, CatchUp: CatchUp{Policy: "none"}},
-		Process:    Process{CPUSeconds: Number(21.5), MaxRSSBytes: 64 << 20},
+		Inbox: Inbox{AppliedPerSecond: Number(399.7), DuplicatesAbsorbed: 2, Events: &Events{Refused: 10, Rows: 10, Distinct: 10, Duplicates: 3,
+			Relay: &Relay{Batches: 6, Published: 13, Duplicates: 3, Kills: 1}}},
+		Signals: Signals{BlockedSeconds: Number(0.25), Reconnects: 2, CatchUp: CatchUp{Policy: "none"}},
+		Process: Process{CPUSeconds: Number(21.5), MaxRSSBytes: 64 << 20, GOMAXPROCS: 2, CPUShareOfMachine: Number(0.27),
+			CPUShareOfGOMAXPROCS: Number(0.27), GCPauseP99Seconds: Number(0.003), GoroutineWaitP99Seconds: Number(0.0005), ThreadWaitMeanSeconds: Number(0.00005), ThreadWaitRatio: Number(0.6)},
 	}
 }
 

@@ -39,6 +39,10 @@ func (s *summary) account() {
 	if m.OrderViolations != nil {
 		s.row(0, "out of order", *m.OrderViolations, true)
 	}
+	if e := s.r.Inbox.Events; e != nil && e.Refused+e.Rows+e.Distinct > 0 {
+		s.printf("  %s refusals, %s events of them written, %s at the broker (%s copies besides)\n",
+			whole(e.Refused), whole(e.Rows), whole(e.Distinct), whole(e.Duplicates))
+	}
 	s.printf("  %s publishes (%s again), %s deliveries (%s again), %s duplicates absorbed, %s retries\n",
 		whole(m.Publishes), whole(m.Republished), whole(m.Delivered), whole(m.Redelivered), whole(m.DuplicateDeliveries), whole(m.RetriesScheduled))
 }

@@ -16,12 +16,16 @@ const (
 	deadLetterExchange = "inventory.orders.dlx"
 	workQueue          = "inventory.orders"
 	parkingQueue       = "inventory.orders.parking"
+	eventsExchange     = "inventory.events"
+	eventsQueue        = "inventory.events"
 
 	workBindingKey = "order.*"
 	// returnKey is the routing key of a retry that returns through the orders exchange. It matches workBindingKey, and
 	// so also whatever else is bound there: that is the leak which return_via exchange shows.
 	returnKey  = "order.retry"
 	parkingKey = "inventory.orders.failed"
+	// eventsBindingKey takes every event of the inventory service: their keys are their types, "stock.refused" for one.
+	eventsBindingKey = "stock.*"
 )
 
 // Keys of a policy; as queue arguments they carry the prefix "x-".
@@ -72,7 +76,17 @@ func (b *builder) plan() *Plan {
 		}
 	}
 	b.add(p, p.Parking, Binding{p.DeadLetter, p.Parking, parkingKey}, b.parkingSettings())
+	if b.settings.Events {
+		b.addEvents(p)
+	}
 	return p
+}
+
+// addEvents appends what the workers' outgoing events go through.
+func (b *builder) addEvents(p *Plan) {
+	p.Events, p.EventsQueue = b.name(eventsExchange), b.name(eventsQueue)
+	p.Exchanges = append(p.Exchanges, Exchange{p.Events, "topic"})
+	b.add(p, p.EventsQueue, Binding{p.Events, p.EventsQueue, eventsBindingKey}, b.eventsSettings())
 }
 
 // name puts the prefix before a name, with a dot between unless the prefix ends in a separator of its own.
@@ -184,6 +198,13 @@ func (b *builder) parkingSettings() map[string]any {
 	if r := b.settings.ParkingRetention; r > 0 {
 		s[keyMessageTTL] = r.Milliseconds()
 	}
+	return s
+}
+
+// eventsSettings keeps every event until the audit has read it, as often as it may: like parking, but without a retention.
+func (b *builder) eventsSettings() map[string]any {
+	s := map[string]any{keyOverflow: "reject-publish"}
+	b.putDeliveryLimit(s, Unlimited)
 	return s
 }
 

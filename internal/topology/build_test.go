@@ -42,6 +42,7 @@ func TestPlansMatchTheirGoldenFiles(t *testing.T) {
 			s.ParkingRetention, s.Strategy = 24*time.Hour, AtMostOnce
 		},
 		"predeclared-old-broker": func(s *Settings) { s.Declare, s.BrokerMajor = DeclareNone, 3 },
+		"events-prefixed":        func(s *Settings) { s.Events, s.Jitter, s.Prefix = true, false, "run-7" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,7 +81,7 @@ func golden(t *testing.T, name string, got []byte) {
 func TestEachPolicyMatchesExactlyOneQueueAndIsComplete(t *testing.T) {
 	t.Parallel()
 	s := standard()
-	s.Prefix = "a.b"
+	s.Prefix, s.Events = "a.b", true
 	plan, err := Build(s)
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import "time"
 // Plan is a topology to declare. It is built by Build and never changed.
 type Plan struct {
 	Exchanges  []Exchange `json:"exchanges"`
-	Queues     []Queue    `json:"queues"` // the work queue, then the tiers in rising order, then parking
+	Queues     []Queue    `json:"queues"` // the work queue, then the tiers in rising order, then parking, then events
 	Bindings   []Binding  `json:"bindings"`
 	Policies   []Policy   `json:"policies"`    // empty unless settings come from policies
 	Orders     string     `json:"orders"`      // exchange that producers publish to
@@ -20,6 +20,10 @@ type Plan struct {
 	Parking    string     `json:"parking"`     // queue that nobody consumes
 	ParkingKey string     `json:"parking_key"`
 	Tiers      []Tier     `json:"tiers"`
+
+	// Of a plan with events; "" without.
+	Events      string `json:"events,omitempty"`       // exchange that the workers' outgoing events go to, by their type as key
+	EventsQueue string `json:"events_queue,omitempty"` // queue that gathers them; nobody consumes it
 }
 
 // Exchange is one durable exchange.
@@ -70,7 +74,8 @@ type TierQueue struct {
 	Delay      time.Duration `json:"delay"`
 }
 
-// QueueNames returns the names of all queues: the work queue, the tiers, parking.
+// QueueNames returns the names of all queues: the work queue, the tiers, parking, and events where the plan has
+// them.
 func (p *Plan) QueueNames() []string {
 	names := make([]string, len(p.Queues))
 	for i, q := range p.Queues {

@@ -63,6 +63,8 @@ type Settings struct {
 	// Declare says where the queues' settings come from: DeclarePolicy, DeclareArguments or DeclareNone (they exist
 	// already).
 	Declare string
+	// Events adds an exchange and a queue for the workers' outgoing events.
+	Events bool
 	// BrokerMajor is the broker's major version; 0 is read as 4. Brokers below 4 have no default delivery limit and
 	// refuse a negative one, so the key is left out for them.
 	BrokerMajor int

@@ -48,6 +48,10 @@ type Config struct {
 // and lane, one each to send and to hear wake-ups, and one for the drain.
 func Connections(writers, relays, lanes int) int { return writers + relays*lanes + 3 }
 
+// RelayConnections returns how many connections to the database relays by themselves take at most: one for each lane, and one
+// for the drain.
+func RelayConnections(relays, lanes int) int { return relays*lanes + 1 }
+
 // Sink takes arrivals to the broker by way of the outbox. Offer and Finish belong to one goroutine, Run to another.
 type Sink struct {
 	cfg      Config

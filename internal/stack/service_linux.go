@@ -266,7 +266,9 @@ func (s *service) signal(sig syscall.Signal) error {
 	switch sig {
 	case syscall.SIGKILL:
 		return s.kill(p)
-	case syscall.SIGSTOP, syscall.SIGCONT:
+	case syscall.SIGSTOP:
+		return freeze(p.pid())
+	case syscall.SIGCONT:
 		for _, pid := range descendants(p.pid()) {
 			_ = syscall.Kill(pid, sig) // one that has just ended needs no signal
 		}

@@ -66,7 +66,8 @@ type strain struct {
 	span        time.Duration
 	cpus, procs int           // of the machine; that run Go code at once
 	cpu         time.Duration // of this process, all threads
-	pauseP99    time.Duration // of stop-the-world pauses for garbage collection
+	pauses      uint64        // stop-the-world pauses for garbage collection
+	pauseP99    time.Duration
 	pauseMax    time.Duration
 	waitP99     time.Duration // of goroutines for a processor of the runtime's
 	threads     *threadWait   // nil when unknown
@@ -78,7 +79,7 @@ func (t *totals) since(before *totals, span time.Duration) strain {
 	gone, waits := difference(&t.pauses, &before.pauses), difference(&t.waits, &before.waits)
 	return strain{
 		span: span, cpus: runtime.NumCPU(), procs: runtime.GOMAXPROCS(0), cpu: t.cpu - before.cpu,
-		pauseP99: quantile(&gone, 0.99), pauseMax: quantile(&gone, 1), waitP99: quantile(&waits, 0.99),
+		pauses: samples(&gone), pauseP99: quantile(&gone, 0.99), pauseMax: quantile(&gone, 1), waitP99: quantile(&waits, 0.99),
 		threads: t.threads.since(before.threads), steal: t.machine.stolenSince(before.machine),
 	}
 }
@@ -127,10 +128,7 @@ func difference(now, before *metrics.Float64Histogram) metrics.Float64Histogram 
 // quantile returns the upper edge of the bucket that holds the q-th value by nearest rank, so at most a quarter above it; 0 of
 // an empty histogram. The last bucket has no upper edge, and stands for twice its lower one.
 func quantile(h *metrics.Float64Histogram, q float64) time.Duration {
-	var all uint64
-	for _, n := range h.Counts {
-		all += n
-	}
+	all := samples(h)
 	rank, seen := max(1, uint64(math.Ceil(float64(all)*q))), uint64(0)
 	for i, n := range h.Counts {
 		if seen += n; n > 0 && seen >= min(rank, all) {
@@ -138,6 +136,14 @@ func quantile(h *metrics.Float64Histogram, q float64) time.Duration {
 		}
 	}
 	return 0
+}
+
+// samples returns how many values a histogram holds.
+func samples(h *metrics.Float64Histogram) (all uint64) {
+	for _, n := range h.Counts {
+		all += n
+	}
+	return all
 }
 
 func upperEdge(lower, upper float64) float64 {

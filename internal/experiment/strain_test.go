@@ -12,7 +12,7 @@ import (
 func atTheBounds() strain {
 	steal := maxSteal
 	return strain{
-		span: 10 * time.Second, cpus: 2, procs: 2, cpu: 16 * time.Second, pauseP99: maxPauseP99, pauseMax: maxPause,
+		span: 10 * time.Second, cpus: 2, procs: 2, cpu: 16 * time.Second, pauses: minPauses, pauseP99: maxPauseP99, pauseMax: maxPause,
 		waitP99: maxGoroutineWait, threads: &threadWait{total: time.Hour, mean: maxThreadWait}, steal: &steal,
 	}
 }
@@ -31,6 +31,7 @@ func TestStrainIsJudgedAgainstEachBound(t *testing.T) {
 		"all of the few that Go may use":                 {func(s *strain) { s.cpus, s.procs, s.cpu = 64, 2, 17*time.Second }, []string{"own-cpu"}, nil},
 		"all of the machine's, with more threads for Go": {func(s *strain) { s.cpus, s.procs, s.cpu = 2, 64, 17*time.Second }, []string{"own-cpu"}, nil},
 		"pauses that are longer as a rule":               {func(s *strain) { s.pauseP99++ }, []string{"gc-pauses"}, []string{"gc-pauses"}},
+		"the longest of few pauses, which is their p99":  {func(s *strain) { s.pauses, s.pauseP99 = minPauses-1, maxPauseP99+1 }, nil, nil},
 		"one pause of many that is very long":            {func(s *strain) { s.pauseP99, s.pauseMax = time.Millisecond, maxPause+1 }, []string{"gc-pauses"}, []string{"gc-pauses"}},
 		"goroutines that wait longer":                    {func(s *strain) { s.waitP99++ }, []string{"goroutines-waited"}, nil},
 		"threads that wait longer":                       {func(s *strain) { s.threads.mean++ }, []string{"threads-waited"}, nil},

@@ -127,6 +127,26 @@ faults:
 	}
 }
 
+// TestEventsOfRefusalsGetOutOfABadNetwork breaks the connections of the relays on both sides, and lets their claims be late.
+func TestEventsOfRefusalsGetOutOfABadNetwork(t *testing.T) {
+	t.Parallel()
+	r := harassed(t, `load: {rate: 200, duration: 9s, warmup: 0s}
+workers: {fail: {refused: 0.3}}
+inbox: {events: {batch: 16}}
+faults:
+  - {kind: network.reset, from: 1s, for: 500ms, target: database}
+  - {kind: network.reset, from: 3500ms, for: 500ms}
+  - {kind: network.delay, from: 6s, for: 1s, delay: 200ms, target: database}
+`)
+	e, m := r.Inbox.Events, r.Messages
+	if e == nil || m.Refused == 0 || e.Refused != m.Refused || e.Rows != e.Refused || e.Distinct != e.Rows || e.Unsent != 0 {
+		t.Errorf("%d refused, events %+v; want one for each", m.Refused, e)
+	}
+	if m.Lost != 0 || m.Applied+m.Refused != m.Offered {
+		t.Errorf("account %+v", m)
+	}
+}
+
 func TestAKilledBrokerKeepsWhatItConfirmed(t *testing.T) {
 	t.Parallel()
 	r := broken(t, "rate: 300, duration: 10s", "{kind: broker.kill, from: 4s, for: 1s}")

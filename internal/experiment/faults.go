@@ -177,7 +177,7 @@ func connectionsOf(side string) []string {
 	case profile.SideProducer:
 		return []string{"spillway-producer", "spillway-relay"}
 	case profile.SideWorkers:
-		return []string{"spillway-worker", "spillway-republisher"}
+		return []string{"spillway-worker", "spillway-republisher", eventsConnection}
 	default:
 		return nil
 	}

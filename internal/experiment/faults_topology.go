@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync/atomic"
 
 	"spillway/internal/fault"
@@ -161,10 +162,17 @@ func (r *run) policyRemoved(f profile.Fault) fault.Fault {
 		Counts: func() []fault.Mark { return []fault.Mark{{Name: "overdue_retries", Value: float64(overdue.Load())}} },
 	}
 	h.Hold = before(func(ctx context.Context) (func(context.Context) error, error) {
-		policies := r.policiesOf(func(queue string) bool { return queue != r.plan.Work && queue != r.plan.Parking })
+		policies := r.policiesOf(r.isTier)
 		return r.change(ctx, policies, func(ctx context.Context) error { return r.deletePolicies(ctx, policies) })
 	}, func(ctx context.Context) { overdue.Store(r.overdueRetries(ctx)) })
 	return h
+}
+
+// isTier reports whether a queue is one of a tier's.
+func (r *run) isTier(queue string) bool {
+	return slices.ContainsFunc(r.plan.Tiers, func(t topology.Tier) bool {
+		return slices.ContainsFunc(t.Queues, func(q topology.TierQueue) bool { return q.Queue == queue })
+	})
 }
 
 func (r *run) deletePolicies(ctx context.Context, policies []topology.Policy) error {

@@ -30,6 +30,10 @@ type refusals struct {
 	result *result.Events
 }
 
+// eventsConnection starts the names of the relays' connections to both servers. The inventory service has them, so they belong to
+// the workers' side.
+const eventsConnection = "spillway-events"
+
 // eventsWindow is how many events of one relay are unconfirmed at most: at the knee, see load.confirm_window.
 const eventsWindow = 256
 
@@ -41,17 +45,15 @@ func (r *run) newRefusals() (*refusals, error) {
 	e := &r.o.Profile.Inbox.Events
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	db, err := postgres.Open(ctx, postgres.Config{
-		URI: r.o.Servers.Postgres, Schema: r.db.Schema(), MaxConns: outbox.RelayConnections(e.Relays, outbox.DefaultLanes),
-		ApplicationName: "spillway-events",
-	})
+	conns := outbox.RelayConnections(e.Relays, outbox.DefaultLanes)
+	db, err := postgres.Open(ctx, r.databaseConfig(r.db.Schema(), conns, eventsConnection))
 	if err != nil {
 		return nil, environment("database: %w", err)
 	}
 	f := &refusals{db: db, book: outbox.NewBook()}
 	var step atomic.Uint64 // of all relays together
 	f.relays = outbox.NewRelays(outbox.RelayConfig{
-		Name: "spillway-events", Driver: r.broker.Driver(), Pool: db.Pool(), Book: f.book, Base: r.base,
+		Name: eventsConnection, Driver: r.broker.Driver(), Pool: db.Pool(), Book: f.book, Base: r.base,
 		Source:      outbox.Refusals(r.plan.Events, inbox.TypeStockRefused, r.o.RunID),
 		MeasureFrom: leadTime + r.o.Profile.Load.Warmup, Window: eventsWindow, Batch: e.Batch, Lanes: outbox.DefaultLanes,
 		Poll: outbox.DefaultPoll, Hold: outbox.DefaultHold, Observer: outbox.Nop{}, Links: event.Links{r.signals, r.metrics},

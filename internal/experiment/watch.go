@@ -22,14 +22,14 @@ import (
 const logInterval = 5 * time.Second
 
 // watch hears the probe: ten times a second it feeds gauges and the storm's samples, once a second it writes a row of the
-// series, rotates the latency logs and tells the panel. It implements probe.Listener.
+// series and tells the panel, and now and then it rotates the latency logs. It implements probe.Listener.
 type watch struct {
-	rotated time.Duration // when the latency logs got their last interval
-	run     *run
-	file    *os.File
-	series  *result.SeriesWriter
+	run    *run
+	file   *os.File
+	series *result.SeriesWriter
 
 	lastSecond time.Duration // in whole seconds; the probe's goroutine owns it
+	rotated    time.Duration // when the latency logs got their last interval; the same
 
 	mu     sync.Mutex // guards all below
 	phase  string

@@ -26,6 +26,7 @@ type CloseConnections struct {
 
 	closed atomic.Int64 // rounds that closed something
 	end    context.CancelFunc
+	cut    func() bool // reports whether the run was stopped meanwhile
 	rounds sync.WaitGroup
 	err    error // of a round; read after rounds
 }
@@ -43,6 +44,8 @@ func (c *CloseConnections) Available() error {
 
 // Inject implements Fault: it starts the rounds, the first of them at once.
 func (c *CloseConnections) Inject(ctx context.Context) error {
+	run := ctx
+	c.cut = func() bool { return run.Err() != nil }
 	ctx, c.end = context.WithCancel(ctx)
 	c.rounds.Go(func() { c.err = c.repeat(ctx) })
 	return nil
@@ -67,7 +70,7 @@ func (c *CloseConnections) repeat(ctx context.Context) error {
 func (c *CloseConnections) round(ctx context.Context) error {
 	for {
 		some, err := c.Close(ctx)
-		if some {
+		if some && err == nil {
 			c.closed.Add(1)
 		}
 		if err != nil && ctx.Err() == nil { // one that the end of the window cut short is no failure
@@ -79,7 +82,10 @@ func (c *CloseConnections) round(ctx context.Context) error {
 	}
 }
 
-var errNeverInjected = errors.New("the fault was never injected")
+var (
+	errNeverInjected = errors.New("the fault was never injected")
+	errFewRounds     = errors.New("the window was over before all rounds were: give it more time, or ask for fewer")
+)
 
 // Heal implements Fault: it ends the rounds. Opening connections again is the business of those who lost them.
 func (c *CloseConnections) Heal(context.Context) error {
@@ -88,6 +94,9 @@ func (c *CloseConnections) Heal(context.Context) error {
 	}
 	c.end()
 	c.rounds.Wait()
+	if n := c.closed.Load(); c.err == nil && n < int64(c.Times) && !c.cut() {
+		return fmt.Errorf("%d of %d rounds: %w", n, c.Times, errFewRounds)
+	}
 	return c.err
 }
 

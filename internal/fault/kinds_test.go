@@ -165,6 +165,35 @@ func TestConnectionsAreClosedInRoundsOverTheWindow(t *testing.T) {
 	})
 }
 
+func TestFewerRoundsThanAskedForAreNoSuchFault(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		cut  bool
+		want bool
+	}{
+		"the window is over":  {false, true},
+		"the run was stopped": {true, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			c := &fault.CloseConnections{Times: 4, For: 8 * time.Second, Reconnects: func() int64 { return 0 }, Close: func(context.Context) (bool, error) {
+				return true, nil
+			}}
+			if err := c.Inject(ctx); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(3 * time.Second) // two of the four
+			if row.cut {
+				stop()
+			}
+			if err := c.Heal(context.WithoutCancel(ctx)); (err != nil) != row.want {
+				t.Errorf("%s: Heal returned %v", name, err)
+			}
+		})
+	}
+}
+
 func TestConnectionsAreNotClosedWithoutTheManagementAPI(t *testing.T) {
 	t.Parallel()
 	if err := new(fault.CloseConnections).Available(); !errors.Is(err, fault.ErrUnavailable) {

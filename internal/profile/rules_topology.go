@@ -2,6 +2,7 @@ package profile
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 )
@@ -97,23 +98,19 @@ func (j *judge) faultFits(f *Fault, path string) {
 
 // faultKeysFit refuses keys that other kinds take. A default says nothing, since the effective profile writes every key out.
 func (j *judge) faultKeysFit(f *Fault, kind FaultKind, path string) {
-	for _, k := range []struct {
-		name string
-		set  bool
-	}{
-		{"fail", f.Fail.sum() != 0},
-		{"times", f.Times != 1},
-		{"side", f.Side != SideBoth},
-		{"leave", f.Leave != 1},
-		{"by", f.By != ByBinding},
-		{"target", f.Target != TargetBroker},
-		{"delay", f.Delay != 100*time.Millisecond},
-		{"bandwidth", f.Bandwidth != 65536},
-	} {
-		if k.set && !slices.Contains(kind.Takes, k.name) {
-			j.report(path+"."+k.name, "has no meaning for %s", f.Kind)
+	given, usual := reflect.ValueOf(f).Elem(), reflect.ValueOf(defaultFault())
+	for i := range given.NumField() {
+		name := key(given.Type().Field(i))
+		if !slices.Contains([]string{"kind", "from", "for"}, name) && !slices.Contains(kind.Takes, name) && !reflect.DeepEqual(given.Field(i).Interface(), usual.Field(i).Interface()) {
+			j.report(path+"."+name, "has no meaning for %s", f.Kind)
 		}
 	}
+}
+
+// defaultFault returns a fault of no kind whose every key has its default, as the table of keys says.
+func defaultFault() (f Fault) {
+	newDecoder(place{}).section(&node{}, reflect.ValueOf(&f).Elem(), "faults.0")
+	return f
 }
 
 // faultsDoNotOverlap refuses two faults of one kind at the same time: neither could be proved by its own mark.

@@ -17,8 +17,8 @@ const GatherDelay = time.Millisecond
 
 // gatheringConn is a TCP connection that can be read in larger portions: a Read waits a little before it looks, so that more
 // has come by then. A busy broker sends in portions of a few messages, each of which otherwise wakes a thread, runs some
-// goroutines and lets the process fall asleep again; on two cores these changes took half of the CPU time of a closed load
-// (perf; see docs/adr/0012). The price is up to the delay in the age of what is read, so nothing that measures latency on a
+// goroutines and lets the process fall asleep again; on two cores these changes took 44 % of the CPU time of a closed
+// load (perf; see docs/adr/0012). The price is up to the delay in the age of what is read, so nothing that measures latency on a
 // schedule asks for it.
 //
 // While a Read waits, the kernel is told not to wake anybody for less than a full buffer. That is the half of it that saves:

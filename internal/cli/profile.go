@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"spillway/internal/experiment"
 	"spillway/internal/profile"
 	"spillway/internal/result"
 	"spillway/profiles"
@@ -127,7 +129,7 @@ func (a *app) validateOne(arg string, sets []string, stdin io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if _, err := profile.Parse(source, settings, result.CheckThresholds); err != nil {
+	if _, err := profile.Parse(source, settings, result.CheckThresholds, experiment.Replays{}.Reader(folderOf(source))); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "%s: ok\n", profile.Printable(source.Name))
@@ -166,14 +168,17 @@ func resolveProfile(arg string, stdin io.Reader) (profile.Source, error) {
 	return source, nil
 }
 
+// folderOf returns the folder that a profile's own names of files count from: where it lies, or here when it came through a pipe.
+func folderOf(source profile.Source) string { return filepath.Dir(source.Name) }
+
 // parseProfile applies settings from outside the profile and returns the sound profile, or a usage error with
 // every problem on a line of its own, so that an editor can follow the positions.
-func parseProfile(source profile.Source, o overrides) (*profile.Profile, error) {
+func parseProfile(source profile.Source, o overrides, more ...profile.Check) (*profile.Profile, error) {
 	settings, err := o.parse()
 	if err != nil {
 		return nil, usageError(err)
 	}
-	p, err := profile.Parse(source, settings, result.CheckThresholds)
+	p, err := profile.Parse(source, settings, append(more, result.CheckThresholds)...)
 	var problems profile.Problems
 	if errors.As(err, &problems) {
 		return nil, usageError(fmt.Errorf("%s in the profile:\n%w", plural(len(problems), "problem"), err))

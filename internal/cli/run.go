@@ -102,7 +102,8 @@ func (a *app) run(cmd *cobra.Command, arg string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	p, err := parseProfile(source, overridesOf(cmd, f.sets))
+	replays := experiment.Replays{}
+	p, err := parseProfile(source, overridesOf(cmd, f.sets), replays.Reader(folderOf(source)))
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,8 @@ func (a *app) run(cmd *cobra.Command, arg string, f *runFlags) error {
 	res, err := experiment.Run(cmd.Context(), experiment.Options{
 		Profile: p, Servers: servers, RunID: id, Dir: out, Labels: f.labels, Version: version, Revision: revision(),
 		Keep: f.keep, AllowHosts: f.servers.allowHosts, Unobserved: f.observe == observersOff, MetricsAddr: f.metrics, MaxTime: f.maxTime,
-		Log: panel, Progress: panel.show,
+		Replays: replays,
+		Log:     panel, Progress: panel.show,
 	})
 	panel.close()
 	err = errors.Join(runError(cmd.Context(), err), stop())

@@ -45,7 +45,7 @@ func (r *run) newClosed() (*loadgen.Closed, error) {
 // newGenerator makes the load on a schedule: the shape, and what takes its arrivals to the broker.
 func (r *run) newGenerator() (*loadgen.Generator, error) {
 	l := &r.o.Profile.Load
-	shape, err := shapeOf(l)
+	shape, err := shapeOf(l, r.o.Replays)
 	if err != nil {
 		return nil, fmt.Errorf("load.shape: %w", err)
 	}
@@ -64,7 +64,7 @@ func (r *run) newGenerator() (*loadgen.Generator, error) {
 }
 
 // shapeOf joins the warm-up, at the level with which the shape begins, and the parts of the shape.
-func shapeOf(l *profile.Load) (arrival.Shape, error) {
+func shapeOf(l *profile.Load, replays Replays) (arrival.Shape, error) {
 	if len(l.Shape) == 0 {
 		return arrival.NewFlat(l.Rate, l.Warmup+l.Duration)
 	}
@@ -74,7 +74,7 @@ func shapeOf(l *profile.Load) (arrival.Shape, error) {
 	}
 	parts := make([]arrival.Shape, 0, len(l.Shape)+1)
 	for _, part := range l.Shape {
-		shape, err := partOf(part, l.Rate, time.Duration(float64(l.Duration)*part.Share/total))
+		shape, err := partOf(part, l.Rate, time.Duration(float64(l.Duration)*part.Share/total), replays)
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +91,7 @@ func shapeOf(l *profile.Load) (arrival.Shape, error) {
 }
 
 // partOf turns one part, whose levels are relative to the rate, into a shape.
-func partOf(p profile.ShapePart, rate float64, span time.Duration) (arrival.Shape, error) {
+func partOf(p profile.ShapePart, rate float64, span time.Duration, replays Replays) (arrival.Shape, error) {
 	of := func(share float64) time.Duration { return time.Duration(float64(span) * share) }
 	switch p.Kind {
 	case "ramp":
@@ -106,6 +106,8 @@ func partOf(p profile.ShapePart, rate float64, span time.Duration) (arrival.Shap
 		return arrival.NewSpike(p.Level*rate, p.Peak*rate, of(p.At), of(p.Width), span)
 	case "sine":
 		return arrival.NewSine(p.Level*rate, p.Amplitude*rate, time.Duration(float64(span)/p.Cycles), span)
+	case profile.PartReplay:
+		return replays.part(p.File, span)
 	default: // the profile knows no other kind
 		return arrival.NewFlat(p.Level*rate, span)
 	}

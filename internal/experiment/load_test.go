@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,7 +35,7 @@ func TestAShapeScalesWithRateAndDuration(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			shape, err := shapeOf(&tt.load)
+			shape, err := shapeOf(&tt.load, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,6 +50,42 @@ func TestAShapeScalesWithRateAndDuration(t *testing.T) {
 				t.Errorf("the rate at %v is %v, want %v", tt.rateAt, got, tt.wantRate)
 			}
 		})
+	}
+}
+
+func TestAReplayPlaysForAsLongAsItsPartLasts(t *testing.T) {
+	t.Parallel()
+	const second = time.Second
+	recorded := Replays{"a.csv": {Times: []time.Duration{0, second / 2, second / 2, 3 * second, 5 * second}}}
+	for name, row := range map[string]struct {
+		duration time.Duration
+		want     []time.Duration
+	}{
+		"longer than the file":  {10 * second, []time.Duration{0, second / 2, second / 2, 3 * second, 5 * second}},
+		"shorter than the file": {4 * second, []time.Duration{0, second / 2, second / 2, 3 * second}},
+	} {
+		shape, err := shapeOf(&profile.Load{Duration: row.duration, Shape: []profile.ShapePart{{Kind: "replay", Share: 1, File: "a.csv"}}}, recorded)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		process, err := arrival.FromShape(shape, arrival.Constant, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []time.Duration
+		for due, more := process.Next(); more; due, more = process.Next() {
+			got = append(got, due)
+		}
+		if !slices.Equal(got, row.want) || shape.Span() != row.duration {
+			t.Errorf("%s: arrivals at %v over %v, want %v", name, got, shape.Span(), row.want)
+		}
+	}
+	late := Replays{"a.csv": {Times: []time.Duration{0}}}
+	if _, err := (Replays{}).part("b.csv", second); !errors.Is(err, arrival.ErrNoTimes) {
+		t.Errorf("a file without arrivals: %v", err)
+	}
+	if got := late.report(); len(got) != 1 || got[0].File != "a.csv" || got[0].Arrivals != 1 {
+		t.Errorf("reported as %+v", got)
 	}
 }
 

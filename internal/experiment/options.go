@@ -41,6 +41,7 @@ type Options struct {
 	Version     string
 	Revision    string
 	Keep        bool          // leave vhost and schema after the run
+	Replays     Replays       // files of arrival times that the profile names; see Replays.Reader
 	Unobserved  bool          // no ledger, recorders or metrics hear of messages: shows what these cost, and proves nothing
 	AllowHosts  []string      // hosts that are not loopback and may be loaded
 	MetricsAddr string        // where /metrics is served; "" is the default

@@ -44,7 +44,7 @@ func (r *run) identity() result.Run {
 	return result.Run{
 		ID: r.o.RunID, Name: r.o.Profile.Name, StartedAt: r.startedAt.UTC(), FinishedAt: time.Now().UTC(), Labels: labels,
 		Version: r.o.Version, Revision: r.o.Revision, Seed: r.seed, LoadMode: r.o.Profile.Load.Mode,
-		Instances: []result.Instance{{ID: 0, Offered: r.account.Offered}},
+		Instances: []result.Instance{{ID: 0, Offered: r.account.Offered}}, Replays: r.o.Replays.report(),
 	}
 }
 

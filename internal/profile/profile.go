@@ -64,7 +64,7 @@ type Load struct {
 // ShapePart is one part of the load's shape. Levels are relative to load.rate and lengths to load.duration, so that -r and
 // -z scale the whole.
 type ShapePart struct {
-	Kind      string    `yaml:"kind"`      // "flat", "ramp", "steps", "spike" or "sine"
+	Kind      string    `yaml:"kind"`      // "flat", "ramp", "steps", "spike", "sine" or "replay"
 	Share     float64   `yaml:"share"`     // of the measured part, relative to the other parts' shares; default 1
 	Level     float64   `yaml:"level"`     // of flat, spike (its base) and sine (its mean); default 1
 	From      float64   `yaml:"from"`      // of ramp; default 0
@@ -75,6 +75,20 @@ type ShapePart struct {
 	Width     float64   `yaml:"width"`     // of spike, as a share of the part; default 0.2
 	Amplitude float64   `yaml:"amplitude"` // of sine, at most level; default 0.5
 	Cycles    float64   `yaml:"cycles"`    // of sine: periods in the part; default 1
+	File      string    `yaml:"file"`      // of replay: CSV of arrival times
+}
+
+// PartReplay is the kind of part that takes its arrivals from a file.
+const PartReplay = "replay"
+
+// ReplaysOnly reports whether every arrival of the measured part comes from a file, so that there is no rate.
+func (l *Load) ReplaysOnly() bool {
+	for _, part := range l.Shape {
+		if part.Kind != PartReplay {
+			return false
+		}
+	}
+	return len(l.Shape) > 0
 }
 
 // Sizes is the distribution of the body sizes.

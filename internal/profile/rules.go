@@ -17,10 +17,10 @@ type rule struct {
 // rules returns every rule over several keys. Simple ranges are in the table, and so is "not above another key".
 func rules() []rule {
 	return []rule{
-		{[]string{"load.mode", "load.rate"}, openHasARate},
+		{[]string{"load.mode", "load.rate", "load.shape"}, openHasARate},
 		{[]string{"load.mode", "load.rate", "load.duration", "load.warmup"}, offersMessages},
 		{[]string{"load.mode", "load.shape", "load.arrivals", "publish.mode"}, closedHasNoSchedule},
-		{[]string{"load.shape"}, shapeFits},
+		{[]string{"load.shape", "load.arrivals"}, shapeFits},
 		{[]string{"load.sizes"}, sizesFit},
 		{[]string{"load.bad"}, badSharesFit},
 		{[]string{"workers.fail"}, failSharesFit},
@@ -141,13 +141,13 @@ func at(p *Profile, path string) reflect.Value {
 }
 
 func openHasARate(j *judge) {
-	if !j.Load.Closed() && j.Load.Rate == 0 {
-		j.report("load.rate", "is required, above 0, unless load.mode is closed")
+	if !j.Load.Closed() && !j.Load.ReplaysOnly() && j.Load.Rate == 0 {
+		j.report("load.rate", "is required, above 0, unless load.mode is closed or every part of load.shape is a replay")
 	}
 }
 
 func offersMessages(j *judge) {
-	if j.Load.Closed() || j.Load.Rate == 0 { // the latter is openHasARate's
+	if j.Load.Closed() || j.Load.Rate == 0 { // the latter is openHasARate's, or a replay's
 		return
 	}
 	total := math.Floor(j.Load.Rate * (j.Load.Warmup + j.Load.Duration).Seconds())

@@ -20,11 +20,25 @@ func shapeFits(j *judge) {
 			if part.Amplitude > part.Level {
 				j.report(at("amplitude"), "%v is above the level, which is %v: the rate would be negative", part.Amplitude, part.Level)
 			}
+		case PartReplay:
+			j.replayFits(&part, at)
+		}
+		if part.File != "" && part.Kind != PartReplay {
+			j.report(at("file"), "has no meaning for %s", part.Kind)
 		}
 		offers = offers || part.offers()
 	}
 	if !offers {
 		j.report("load.shape", "every part has the level 0: no message is offered")
+	}
+}
+
+func (j *judge) replayFits(p *ShapePart, at func(key string) string) {
+	if p.File == "" {
+		j.report(at("file"), "is required for replay: a CSV file whose first column is the arrival times")
+	}
+	if j.Load.Arrivals != "constant" {
+		j.report("load.arrivals", "%s has no meaning with a replay, whose file says when each message is due", j.Load.Arrivals)
 	}
 }
 
@@ -42,6 +56,8 @@ func (p *ShapePart) offers() bool {
 		return false
 	case "spike":
 		return p.Level > 0 || p.Peak > 0 && p.Width > 0
+	case PartReplay: // the file tells
+		return true
 	default:
 		return p.Level > 0
 	}

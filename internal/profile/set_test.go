@@ -65,7 +65,7 @@ func TestProblemsOfSettingsNameTheSetting(t *testing.T) {
 		want string
 	}{
 		{"a value of the wrong type", Set{Path: "load.rate", Value: "abc"}, `--set load.rate=abc: load.rate: "abc" is not a finite number`},
-		{"a flag is named by its own words", Set{Path: "load.rate", Value: "0", Words: "--rate 0"}, `--rate 0: load.rate: is required, above 0, unless load.mode is closed`},
+		{"a flag is named by its own words", Set{Path: "load.rate", Value: "0", Words: "--rate 0"}, `--rate 0: load.rate: is required, above 0, unless load.mode is closed or every part of load.shape is a replay`},
 		{"an unknown path", Set{Path: "load.rat", Value: "1"}, `--set load.rat=1: load.rat: unknown key; did you mean "rate"?`},
 		{"a key below a value", Set{Path: "load.rate.x", Value: "1"}, `--set load.rate.x=1: load.rate: has no keys below it`},
 		{"an item far past the end", Set{Path: "faults.3.for", Value: "1s"}, `--set faults.3.for=1s: faults.3: is not an item: faults has 0, numbered from 0; 0 appends one`},

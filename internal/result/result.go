@@ -53,6 +53,14 @@ type Run struct {
 	ExitCode   int               `json:"exit_code"`
 	LoadMode   string            `json:"load_mode"` // "open", or "closed": without a schedule; "" in results before there were modes
 	Instances  []Instance        `json:"instances"`
+	Replays    []Replay          `json:"replays"` // files that arrivals were taken from; empty for none
+}
+
+// Replay is a file of arrival times.
+type Replay struct {
+	File     string `json:"file"` // as the profile names it
+	SHA256   string `json:"sha256"`
+	Arrivals int64  `json:"arrivals"` // in the file; the run may have ended before the last
 }
 
 // Instance is one generator that shared the run.

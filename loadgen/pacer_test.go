@@ -53,29 +53,6 @@ func TestAStopEndsTheSleepAndLetsNoPastInstantThrough(t *testing.T) {
 	}
 }
 
-func TestCloseInstantsShareAWakeUpAndAreNeverEarly(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		base := timebase.New()
-		p := newPacer(base, nil, nil)
-		defer p.close()
-		wakes, last := 0, time.Duration(-1)
-		for due := time.Duration(0); due < 100*time.Millisecond; due += 200 * time.Microsecond {
-			p.until(t.Context(), due)
-			now := base.Now()
-			if lag := now - due; lag < 0 || lag >= quantum {
-				t.Fatalf("due at %v, handed over at %v", due, now)
-			}
-			if now != last {
-				wakes, last = wakes+1, now
-			}
-		}
-		if wakes < 195 || wakes > 202 {
-			t.Errorf("500 instants in 100ms made %d wake-ups, want one each half millisecond", wakes)
-		}
-	})
-}
-
 func TestTheAlarmEndsASleepOnTime(t *testing.T) {
 	t.Parallel()
 	alarm := NewAlarm()

@@ -29,14 +29,14 @@ func withFailures(t *testing.T, s shared, binary string, want int) run {
 	return runProfile(t, call{binary: binary, args: args, env: s.env()}, want)
 }
 
-// withRedeliveries cuts every connection to the broker in the middle of the load, while acks are held back: what is in
-// the database by then, and not yet acked, comes again.
+// withRedeliveries cuts every connection to the broker in the middle of the load. No ack is sent before that, since none of
+// their batches can be full or due: what is in the database by then comes again.
 func withRedeliveries(t *testing.T, s shared, binary string, want int) run {
 	t.Helper()
 	p := newProxy(t, hostOf(t, s.uri), nil)
 	s.uri = p.before(t, s.uri)
 	dir := filepath.Join(t.TempDir(), "out")
-	args := short("-z", "3s", "--set", "workers.ack_batch=50", "--set", "workers.ack_interval=1s", "-o", dir)
+	args := short("-z", "5s", "--set", "workers.prefetch=1000", "--set", "workers.ack_batch=1000", "--set", "workers.ack_interval=60s", "-o", dir)
 	args = append(args, plainly...)
 	began := start(t, call{binary: binary, args: args, env: s.env()})
 	began.awaitSecond(2)

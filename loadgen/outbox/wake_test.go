@@ -66,9 +66,18 @@ func TestAListenerThatLostItsConnectionWakesForWhatItMayHaveMissed(t *testing.T)
 	n, l := s.wakes()
 	cfg := s.relayConfig()
 	cfg.Poll, cfg.Wake = neverPoll, l.Wake()
+	watch, err := s.db.Pool().Acquire(t.Context()) // before the lanes: what runs on theirs would be seen in place of their last statement
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Release()
 	r := s.start(cfg)
-	s.await("the lanes rest", func() bool {
-		return s.count(`select count(*) from pg_stat_activity where starts_with(application_name, $1) and query = 'rollback'`, s.db.Schema()+" ") > 0
+	s.await("a lane found nothing", func() (resting bool) {
+		const lastWasRollback = `select exists (select from pg_stat_activity where starts_with(application_name, $1) and query = 'rollback')`
+		if err := watch.QueryRow(t.Context(), lastWasRollback, s.db.Schema()+" ").Scan(&resting); err != nil {
+			t.Fatal(err)
+		}
+		return resting
 	})
 	s.write(0, 1) // no hint
 	s.exec(`select pg_terminate_backend(pid) from pg_stat_activity where starts_with(application_name, $1) and query ~ '^listen'`, s.db.Schema()+" ")

@@ -40,6 +40,7 @@ type Settled struct {
 	Outcome   broker.Outcome
 	Warmup    bool
 	Final     bool // nothing more will be tried for this message
+	Replay    bool // of a message that was confirmed before
 }
 
 // LoadObserver hears of the load side.

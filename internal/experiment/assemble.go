@@ -45,6 +45,9 @@ func (r *run) assemble() error {
 	if r.refusals, err = r.newRefusals(); err != nil {
 		return err
 	}
+	if r.forgotten, err = r.newForgetting(); err != nil {
+		return err
+	}
 	if r.generator, err = r.newLoad(); err != nil {
 		return err
 	}

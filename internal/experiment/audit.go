@@ -23,6 +23,7 @@ func (r *run) audit() error {
 	ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
 	defer cancel()
 	truth := ledger.NewTruth(r.ledger.Span())
+	r.forgotten.claimed(truth)
 	r.readDatabase(ctx, truth)
 	r.readOrders(ctx, truth)
 	r.readRefusals(ctx, truth)

@@ -42,6 +42,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	aside.Go(func() error { r.probe.Run(watching); return nil })
 	aside.Go(func() error { r.measured.follow(watching, r); return nil })
 	aside.Go(func() error { r.deaths.follow(watching, r, died); return nil })
+	aside.Go(func() error { r.forgotten.run(watching); return nil })
 
 	finishEvents := r.relayEvents(ctx)
 	r.offer(gentle, hard)

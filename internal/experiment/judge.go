@@ -59,6 +59,10 @@ func (r *run) brokenGuarantees(res *result.Result) bool {
 	for _, err := range broken {
 		find(res, result.Error, guaranteeCode(err), "%v", err)
 	}
+	if f := res.Inbox.Retention; f != nil && f.Claims > 0 && r.account.DuplicateEffects > 0 {
+		find(res, result.Info, "forgotten", "the inbox had forgotten %d claims: a message that comes again more than %s after it was due is applied again",
+			f.Claims, r.o.Profile.Inbox.Retention.Keep)
+	}
 	skipped := skippedRows(res.Publish.Relay)
 	if events := res.Inbox.Events; events != nil {
 		skipped += skippedRows(events.Relay)

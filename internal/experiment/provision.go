@@ -25,7 +25,9 @@ func (r *run) provision(ctx context.Context) error {
 		return environment("broker: %w", err)
 	}
 	r.declaredAt = time.Now()
-	err = r.db.Provision(ctx, postgres.Settings{SKUs: r.o.Profile.Load.SKUs, InitialStock: inbox.InitialStock})
+	err = r.db.Provision(ctx, postgres.Settings{
+		SKUs: r.o.Profile.Load.SKUs, InitialStock: inbox.InitialStock, InboxPartition: partitionOf(&inbox.Retention),
+	})
 	if err != nil {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 		defer cancel()

@@ -93,7 +93,9 @@ func perSecond(over time.Duration) func(int64) *float64 {
 
 func (r *run) inbox() result.Inbox {
 	counts := r.ledger.Counts()
-	out := result.Inbox{DuplicatesAbsorbed: counts.Duplicates, Events: r.eventsSummary()}
+	out := result.Inbox{
+		DuplicatesAbsorbed: counts.Duplicates, Events: r.eventsSummary(), Retention: r.forgotten.summary(r.o.Profile.Inbox.Retention.Policy),
+	}
 	start, end, ok := r.measured.span()
 	if !ok {
 		return out

@@ -65,7 +65,8 @@ type run struct {
 	orders    *postgres.DB       // the load side's own pool; nil in mode direct
 	outbox    *outbox.Sink       // nil but in mode outbox
 	box       inbox.Inbox
-	refusals  *refusals // nil in a run that does not relay their events
+	refusals  *refusals   // nil in a run that does not relay their events
+	forgotten *forgetting // nil in a run whose inbox forgets nothing
 	service   *workers.Service
 	probe     *probe.Probe
 	timeline  *fault.Timeline
@@ -173,6 +174,7 @@ func (r *run) close() {
 	if r.refusals != nil {
 		r.refusals.db.Close()
 	}
+	r.forgotten.close()
 	if r.db != nil {
 		r.db.Close()
 	}

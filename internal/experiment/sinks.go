@@ -51,8 +51,20 @@ func (r *run) publisher(i int, f *publish.Factory, c *publish.CatchUp, o event.L
 	l := &r.o.Profile.Load
 	return publish.New(publish.Config{
 		Name: fmt.Sprintf("spillway-producer-%d", i), Driver: r.broker.Driver(), Base: r.base, Factory: f,
-		Window: l.ConfirmWindow, ShedAfter: l.ShedAfter, CatchUp: c, Observer: o, Links: event.Links{r.signals, r.metrics},
+		Window: l.ConfirmWindow, ShedAfter: l.ShedAfter, CatchUp: c, Replay: r.replay(), Observer: o,
+		Links: event.Links{r.signals, r.metrics},
 	})
+}
+
+// replay chooses the messages that are published a second time.
+func (r *run) replay() publish.Replay {
+	p := &r.o.Profile.Publish
+	if p.Replay.Share == 0 || p.Mode != modeDirect {
+		return publish.Replay{}
+	}
+	return publish.Replay{
+		Chosen: func(seq int64) bool { return chance(r.seed^replaySalt, uint64(seq)) < p.Replay.Share }, After: p.Replay.After,
+	}
 }
 
 // catchUp makes the policy of one of n sinks, which is asked for an n-th of the shape's rate.
@@ -117,6 +129,9 @@ func chance(seed, n uint64) float64 {
 
 // killSalt keeps the deaths apart from what else is drawn by seed and sequence.
 const killSalt = 0x6b696c6c
+
+// replaySalt does the same for the replays.
+const replaySalt = 0x7265706c
 
 // secondStep marks publishes that are the second of two steps: how late they are says nothing of the generator.
 type secondStep struct{ event.LoadObserver }

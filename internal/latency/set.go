@@ -95,7 +95,9 @@ func (s *Set) Settled(e event.Settled) {
 		return
 	}
 	s.Confirm.Record(e.At - e.Sent)
-	s.Acceptance.Record(e.At - e.Scheduled)
+	if !e.Replay { // how late one is says nothing of the broker
+		s.Acceptance.Record(e.At - e.Scheduled)
+	}
 }
 
 // Delivered implements event.WorkObserver.

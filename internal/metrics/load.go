@@ -95,5 +95,7 @@ func (l *load) Settled(e event.Settled) {
 		return
 	}
 	l.confirm.Observe((e.At - e.Sent).Seconds())
-	l.acceptance.Observe((e.At - e.Scheduled).Seconds())
+	if !e.Replay {
+		l.acceptance.Observe((e.At - e.Scheduled).Seconds())
+	}
 }

@@ -96,6 +96,7 @@ func run(m *metrics.Metrics) {
 	})
 	m.Parked(event.Parked{Seq: 2, Attempt: 5, Reason: string(retry.AttemptsExhausted)})
 	m.Released(3, 0)
+	m.Forgotten(7)
 	m.Acked(4, 0)
 	m.Reconnected("producer", 0)
 	m.ConsumerCancelled(0)
@@ -158,6 +159,7 @@ var shown = []struct {
 	{"spillway_sojourn_seconds", nil, 0.3},
 	{"spillway_service_seconds", nil, 0.005},
 	{"spillway_released_total", nil, 1},
+	{"spillway_inbox_forgotten_total", nil, 7},
 	{"spillway_acks_total", nil, 4},
 	{"spillway_worker_publish_outcomes_total", []string{"outcome", "confirmed"}, 1},
 	{"spillway_reconnects_total", []string{"role", "producer"}, 1},

@@ -20,6 +20,7 @@ type work struct {
 	released    prometheus.Counter
 	acks        prometheus.Counter
 	republished family[prometheus.Counter]
+	forgotten   prometheus.Counter
 	perMessage  prometheus.Histogram
 	sojourn     prometheus.Histogram
 	service     prometheus.Histogram
@@ -42,6 +43,7 @@ func newWork(b *builder, o Options) work {
 		acks:     b.counter("acks_total", "Deliveries settled with the broker."),
 		republished: b.counters("worker_publish_outcomes_total",
 			"Publishes by workers, to retry tiers and parking, by what came of each try.", "outcome", names(broker.Outcomes[:])),
+		forgotten: b.counter("inbox_forgotten_total", "Claims that the inbox's retention has let go."),
 		perMessage: b.histogram("message_retries",
 			"Retries that a message had had when it was applied, refused or parked.", retriesBuckets),
 		sojourn: b.histogram("sojourn_seconds",
@@ -68,6 +70,9 @@ func (w *work) Delivered(e event.Delivered) {
 		w.delivered.Inc()
 	}
 }
+
+// Forgotten counts claims that the inbox has let go.
+func (w *work) Forgotten(n int) { w.forgotten.Add(float64(n)) }
 
 // Handled implements event.WorkObserver.
 func (w *work) Handled(e event.Handled) {

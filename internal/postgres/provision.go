@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -11,6 +12,8 @@ import (
 type Settings struct {
 	SKUs         int   // distinct SKUs, named SKU(0) to SKU(SKUs-1); 0 or more
 	InitialStock int64 // units available of each; 0 or more
+	// InboxPartition splits the inbox into partitions by the time in the id, each so wide; 0 leaves it in one piece.
+	InboxPartition time.Duration
 }
 
 // mark is the comment on a schema that Provision created. Drop and Leftovers touch no schema without it.
@@ -45,6 +48,11 @@ func (db *DB) provision(ctx context.Context, tx pgx.Tx, s Settings) error {
 	}
 	if err := db.refuseMessages(ctx, tx); err != nil {
 		return err
+	}
+	if s.InboxPartition > 0 {
+		if err := partitionInbox(ctx, tx, time.Now(), s.InboxPartition); err != nil {
+			return err
+		}
 	}
 	return seed(ctx, tx, s)
 }

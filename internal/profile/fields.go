@@ -64,6 +64,9 @@ var table = []Field{
 	{Path: "publish.outbox.batch", Doc: "Most rows of one claim.", Unit: "rows", Default: "512", Range: from(1, 10_000)},
 	{Path: "publish.outbox.poll", Doc: "How often a relay looks when nothing woke it.", Default: "100ms", Range: above(0, 60)},
 	{Path: "publish.kill_share", Doc: "How often the process dies between the two steps: share of the orders of the dual writes, share of a relay's steps with outbox.", Default: "0", Range: from(0, 0.5)},
+	{Path: "publish.replay", Doc: "Confirmed messages are published again under the same id, as somebody does who replays an archive. Of mode direct."},
+	{Path: "publish.replay.share", Doc: "Share of the messages, each replayed once.", Default: "0", Range: from(0, 1)},
+	{Path: "publish.replay.after", Doc: "From the message's confirm.", Default: "10s", Range: from(0, maxSeconds)},
 
 	{Path: "workers", Doc: "The service side."},
 	{Path: "workers.count", Doc: "Workers, each with a connection of its own.", Default: "2", Range: from(1, 256)},
@@ -105,6 +108,12 @@ var table = []Field{
 	{Path: "inbox.events.relays", Doc: "Relays, each with a connection to the broker.", Default: "1", Range: from(1, 64)},
 	{Path: "inbox.events.batch", Doc: "Most rows of one claim.", Unit: "rows", Default: "512", Range: from(1, 10_000)},
 	{Path: "inbox.events.kill_share", Doc: "Share of a relay's steps at which it dies, to be replaced; what it had published and not marked is published again.", Default: "0", Range: from(0, 0.5)},
+
+	{Path: "inbox.retention", Doc: "How long the inbox knows a message. What it has forgotten is applied again when it comes again."},
+	{Path: "inbox.retention.policy", Doc: "none: for ever. delete: old claims are deleted. partitions: claims lie in partitions by the time in their id, and the old ones are dropped.", Default: RetainAll, Choices: []string{RetainAll, "delete", "partitions"}},
+	{Path: "inbox.retention.keep", Doc: "From the instant a message was due. It must be above retry.max_age + topology.parking_retention + replay_horizon.", Default: "168h", Range: above(0, maxSeconds)},
+	{Path: "inbox.retention.every", Doc: "Between purges, and the width of a partition.", Default: "1m", Range: from(0.1, maxSeconds), AtMost: "inbox.retention.keep"},
+	{Path: "inbox.retention.replay_horizon", Doc: "How long after it was due somebody may publish a message again, by hand or from an archive.", Default: "24h", Range: from(0, maxSeconds)},
 
 	{Path: "retry", Doc: "The budget of a message."},
 	{Path: "retry.attempts", Doc: "Attempts of a transient failure before the message is parked.", Default: "10", Range: from(1, 1000)},

@@ -125,6 +125,13 @@ type Publish struct {
 	Mode      string  `yaml:"mode"`       // "direct" (default), "outbox", "db-first" or "publish-first"
 	Outbox    Outbox  `yaml:"outbox"`     // writers of all modes but direct, and the relays of outbox
 	KillShare float64 `yaml:"kill_share"` // how often the process dies between the two steps; default 0
+	Replay    Replay  `yaml:"replay"`     // of mode direct
+}
+
+// Replay publishes confirmed messages again under their ids, as somebody does who replays an archive.
+type Replay struct {
+	Share float64       `yaml:"share"` // of the messages, each once; default 0
+	After time.Duration `yaml:"after"` // from its confirm; default 10s
 }
 
 // Outbox is the database side of the load.
@@ -182,10 +189,19 @@ type Breaker struct {
 
 // Inbox is the idempotent inbox.
 type Inbox struct {
-	Strategy     string `yaml:"strategy"`      // "transaction" (default), "statement", "batch" or "none"
-	Batch        Batch  `yaml:"batch"`         // of batch
-	InitialStock int64  `yaml:"initial_stock"` // units of each SKU at the start; default 1000000000
-	Events       Events `yaml:"events"`        // of refusals
+	Strategy     string    `yaml:"strategy"`      // "transaction" (default), "statement", "batch" or "none"
+	Batch        Batch     `yaml:"batch"`         // of batch
+	InitialStock int64     `yaml:"initial_stock"` // units of each SKU at the start; default 1000000000
+	Events       Events    `yaml:"events"`        // of refusals
+	Retention    Retention `yaml:"retention"`     // of claims
+}
+
+// Retention says how long the inbox knows a message. What it has forgotten is applied again when it comes again.
+type Retention struct {
+	Policy        string        `yaml:"policy"`         // "none" (default: kept for ever), "delete" or "partitions"
+	Keep          time.Duration `yaml:"keep"`           // from the instant a message was due; default 168h
+	Every         time.Duration `yaml:"every"`          // between purges, and the width of a partition; default 1m
+	ReplayHorizon time.Duration `yaml:"replay_horizon"` // how long after it was due somebody may publish a message again; default 24h
 }
 
 // Events says how the outgoing events of refusals, which the inbox writes to its outbox, reach the broker.

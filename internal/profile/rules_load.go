@@ -88,6 +88,8 @@ func keysHaveMeaning(j *judge) {
 		{"load.sku_draw.exponent", l.SKUDraw.Exponent != 1 && l.SKUDraw.Distribution != "zipf", "the distribution is " + l.SKUDraw.Distribution + ", and only zipf has one"},
 		{"inbox.events.relay", j.Inbox.Events.Relay == eventsOn && !j.NeedsDatabase(), "inbox.strategy is none, so nothing is refused"},
 		{"inbox.events.kill_share", j.Inbox.Events.KillShare > 0 && !j.RelaysEvents(), "no relay runs: inbox.events.relay is " + j.Inbox.Events.Relay + ", and " + j.refusing()},
+		{"inbox.retention.policy", j.Inbox.Retention.Policy != RetainAll && !j.NeedsDatabase(), "inbox.strategy is none, so there is no inbox"},
+		{"publish.replay.share", j.Publish.Replay.Share > 0 && mode != "direct", "publish.mode is " + mode + ", and only direct replays"},
 		{"publish.kill_share", j.Publish.KillShare > 0 && mode == "direct", "publish.mode is direct, which has no two steps to die between"},
 	} {
 		if m.vain && j.sound(m.key) {

@@ -108,14 +108,26 @@ type Storm struct {
 
 // Inbox is the database's side of the work.
 type Inbox struct {
-	AppliedPerSecond   *float64 `json:"applied_per_second"`
-	ClaimsPerSecond    *float64 `json:"claims_per_second"`
-	DuplicatesAbsorbed int64    `json:"duplicates_absorbed"`
-	CommitsPerSecond   *float64 `json:"commits_per_second"`
-	RowsPerCommit      *float64 `json:"rows_per_commit"`
-	WALBytes           *float64 `json:"wal_bytes"`
-	DeadTuples         *float64 `json:"dead_tuples"`
-	Events             *Events  `json:"events"` // null when no relay publishes them, or when they could not be audited
+	AppliedPerSecond   *float64   `json:"applied_per_second"`
+	ClaimsPerSecond    *float64   `json:"claims_per_second"`
+	DuplicatesAbsorbed int64      `json:"duplicates_absorbed"`
+	CommitsPerSecond   *float64   `json:"commits_per_second"`
+	RowsPerCommit      *float64   `json:"rows_per_commit"`
+	WALBytes           *float64   `json:"wal_bytes"`
+	DeadTuples         *float64   `json:"dead_tuples"`
+	Events             *Events    `json:"events"`    // null when no relay publishes them, or when they could not be audited
+	Retention          *Retention `json:"retention"` // null in an inbox that forgets nothing
+}
+
+// Retention is what the purges of the inbox did and took.
+type Retention struct {
+	Policy         string  `json:"policy"`          // delete or partitions
+	Purges         int64   `json:"purges"`          // that ran to their end
+	Claims         int64   `json:"claims"`          // that were forgotten
+	Postponed      int64   `json:"postponed"`       // purges put off, at least in part, since others were using the inbox
+	Failed         int64   `json:"failed"`          // purges that the database did not carry out
+	BusySeconds    float64 `json:"busy_seconds"`    // spent purging
+	LongestSeconds float64 `json:"longest_seconds"` // by one purge
 }
 
 // Events is what became of the outgoing events of refusals: refused, rows and distinct are the same, or the run fails.

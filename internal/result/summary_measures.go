@@ -43,6 +43,9 @@ func (s *summary) account() {
 		s.printf("  %s refusals, %s events of them written, %s at the broker (%s copies besides)\n",
 			whole(e.Refused), whole(e.Rows), whole(e.Distinct), whole(e.Duplicates))
 	}
+	if f := s.r.Inbox.Retention; f != nil {
+		s.printf("  %s claims forgotten in %s purges, the longest %s\n", whole(f.Claims), whole(f.Purges), span(f.LongestSeconds))
+	}
 	s.printf("  %s publishes (%s again), %s deliveries (%s again), %s duplicates absorbed, %s retries\n",
 		whole(m.Publishes), whole(m.Republished), whole(m.Delivered), whole(m.Redelivered), whole(m.DuplicateDeliveries), whole(m.RetriesScheduled))
 }

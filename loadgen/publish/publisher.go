@@ -25,6 +25,7 @@ type Config struct {
 	Window    int           // slots: unsettled publishes, 1 to 1000
 	ShedAfter time.Duration // an arrival that waited this long for a slot is shed
 	CatchUp   *CatchUp      // what becomes of late arrivals
+	Replay    Replay        // the zero value replays nothing
 	Observer  event.LoadObserver
 	Links     event.LinkObserver
 }
@@ -34,6 +35,12 @@ type Arrival struct {
 	Seq       int64
 	Scheduled time.Duration
 	Warmup    bool
+}
+
+// Replay says which confirmed messages are published again under their id, once each, and how long after their confirm.
+type Replay struct {
+	Chosen func(seq int64) bool // nil chooses none
+	After  time.Duration
 }
 
 // Publisher publishes the arrivals it is offered. Offer and Finish belong to one goroutine, Run to another; a closed load
@@ -225,15 +232,30 @@ func (p *Publisher) settled(answers []broker.Settlement) {
 // settle notes one outcome, and reports whether it is the message's last.
 func (p *Publisher) settle(e *broker.Settlement) (final bool) {
 	s := p.window.slots[e.Token]
-	final = e.Outcome == broker.Confirmed || e.Outcome == broker.Returned
+	final, wait := p.last(&s, e.Outcome)
 	p.cfg.Observer.Settled(event.Settled{
 		Seq: s.arrival.Seq, Scheduled: s.arrival.Scheduled, Sent: s.sent, At: p.cfg.Base.Offset(e.At), Outcome: e.Outcome,
-		Warmup: s.arrival.Warmup, Final: final,
+		Warmup: s.arrival.Warmup, Final: final, Replay: s.replay,
 	})
 	if !final {
-		p.again.add(s, republishDelay(s.tries))
+		s.replay = s.replay || e.Outcome == broker.Confirmed
+		p.again.add(s, wait)
 	}
 	return final
+}
+
+// last reports whether an outcome is the message's last, and otherwise how long it waits to be published again.
+func (p *Publisher) last(s *slot, o broker.Outcome) (final bool, wait time.Duration) {
+	switch {
+	case o == broker.Returned:
+		return true, 0
+	case o != broker.Confirmed:
+		return false, republishDelay(s.tries)
+	case s.replay || p.cfg.Replay.Chosen == nil || !p.cfg.Replay.Chosen(s.arrival.Seq):
+		return true, 0
+	default:
+		return false, p.cfg.Replay.After
+	}
 }
 
 func (p *Publisher) shed(a Arrival) { p.cfg.Observer.Shed(a.Seq, p.cfg.Base.Now()) }

@@ -27,6 +27,7 @@ type slot struct {
 	arrival Arrival
 	sent    time.Duration
 	tries   int
+	replay  bool // it was confirmed, and is on its way again
 }
 
 func newWindow(size int) *window {

@@ -91,13 +91,11 @@ func (s *Set) Sent(e event.Sent) {
 
 // Settled implements event.LoadObserver.
 func (s *Set) Settled(e event.Settled) {
-	if e.Warmup || e.Outcome != broker.Confirmed {
+	if e.Warmup || e.Replay || e.Outcome != broker.Confirmed {
 		return
 	}
 	s.Confirm.Record(e.At - e.Sent)
-	if !e.Replay { // how late one is says nothing of the broker
-		s.Acceptance.Record(e.At - e.Scheduled)
-	}
+	s.Acceptance.Record(e.At - e.Scheduled)
 }
 
 // Delivered implements event.WorkObserver.

@@ -91,11 +91,9 @@ func (l *load) Sent(e event.Sent) {
 // Settled implements event.LoadObserver.
 func (l *load) Settled(e event.Settled) {
 	l.outcomes[e.Outcome].Inc()
-	if e.Warmup || e.Outcome != broker.Confirmed {
+	if e.Warmup || e.Replay || e.Outcome != broker.Confirmed {
 		return
 	}
 	l.confirm.Observe((e.At - e.Sent).Seconds())
-	if !e.Replay {
-		l.acceptance.Observe((e.At - e.Scheduled).Seconds())
-	}
+	l.acceptance.Observe((e.At - e.Scheduled).Seconds())
 }

@@ -27,17 +27,19 @@ type task struct {
 	Prefetch int
 	Size     int // body bytes
 	Strategy string
-	SKUs     int
-	Callers  int // at once, in the inbox feed
-	Conns    int // to the database
-	Lanes    int
-	Rows     int // at most
+	// Retention is the policy of an inbox that forgets.
+	Retention string
+	SKUs      int
+	Callers   int // at once, in the inbox feed
+	Conns     int // to the database
+	Lanes     int
+	Rows      int // at most
 }
 
 // kinds are the tasks that there are.
 func kinds() map[string]func(context.Context, servers, task) (measurement, error) {
 	return map[string]func(context.Context, servers, task) (measurement, error){
-		"plain": runPlain, "feed": runFeed, "bare": runBare, "direct": runDirect, "relay": runRelay,
+		"plain": runPlain, "feed": runFeed, "bare": runBare, "direct": runDirect, "relay": runRelay, "retain": runRetain,
 	}
 }
 

@@ -46,12 +46,19 @@ const feedWarmupRows = 6 * feedLanes * inbox.DefaultBatchSize
 
 // schemaFor opens a database on a schema of its own, with stock that does not run out, and returns what removes it.
 func schemaFor(ctx context.Context, s servers, t task) (*postgres.DB, func() error, error) {
+	return schemaWith(ctx, s, t.Conns, postgres.Settings{SKUs: t.SKUs, InitialStock: feedStock})
+}
+
+// feedStock is more of each SKU than is ever asked for.
+const feedStock = 1 << 40
+
+func schemaWith(ctx context.Context, s servers, conns int, settings postgres.Settings) (*postgres.DB, func() error, error) {
 	name := "spillway_benchself_" + strings.ToLower(rand.Text())
-	db, err := postgres.Open(ctx, postgres.Config{URI: s.postgres, Schema: name, MaxConns: t.Conns, ApplicationName: "benchself"})
+	db, err := postgres.Open(ctx, postgres.Config{URI: s.postgres, Schema: name, MaxConns: conns, ApplicationName: "benchself"})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := db.Provision(ctx, postgres.Settings{SKUs: t.SKUs, InitialStock: 1 << 40}); err != nil {
+	if err := db.Provision(ctx, settings); err != nil {
 		db.Close()
 		return nil, nil, err
 	}

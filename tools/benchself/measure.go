@@ -22,7 +22,7 @@ type measure interface {
 
 // all lists every measure in the order of the page.
 func all() []measure {
-	return []measure{ceiling{}, observers{}, schedule{}, inboxFeed{}, goodput{}, bareLoop{}, relay{}, memory{}}
+	return []measure{ceiling{}, observers{}, schedule{}, inboxFeed{}, retention{}, goodput{}, bareLoop{}, relay{}, memory{}}
 }
 
 func names() []string {

@@ -12,6 +12,9 @@ type measurement struct {
 	Count      int64   `json:"count"`      // in all
 	CPUSeconds float64 `json:"cpu_seconds"`
 
+	WALPerMessage float64 `json:"wal_per_message,omitempty"` // bytes that the database logged, over the whole run
+	LongestPurge  float64 `json:"longest_purge,omitempty"`   // of the inbox, in seconds
+
 	observing shares // of the process's CPU time that observers took, by its profile
 	where     where  // the time went
 }

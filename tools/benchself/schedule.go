@@ -123,6 +123,6 @@ func (m schedule) section(runs []kept) (s section) {
 }
 
 const textSchedule = `A constant load of %d messages/s on broker and workers without a database: %d s that count after %d s of warm-up, %d runs.
-The lag is sent - due of every message. A second is a whole one counted from the start of the measured load, and its messages are those that
+The window of 1,000 unconfirmed messages lets the broker pause for 0.2 s without anybody waiting. The lag is sent - due of every message. A second is a whole one counted from the start of the measured load, and its messages are those that
 were sent in it. A run in which the hypervisor took more than %.0f %% of the CPU time is repeated. The target speaks of the median
 itself, so that is what is judged.`

@@ -16,8 +16,11 @@ import (
 
 // FS holds the profiles' files, as NAME.yaml.
 //
-//go:embed *.yaml
+//go:embed *.yaml drills/*.yaml
 var FS embed.FS
+
+// folderOfDrills holds the profiles of the drills: what `spillway drill` runs.
+const folderOfDrills = "drills/"
 
 // ErrNotFound is returned for a name that is neither a file nor a profile that comes with spillway.
 var ErrNotFound = errors.New("is neither a file nor a profile that comes with spillway")
@@ -29,13 +32,38 @@ const maxBytes = 1<<20 + 1
 
 // List returns the names of the profiles that come with spillway, sorted.
 func List() []string {
-	entries, _ := FS.ReadDir(".") // an embedded folder is always readable
+	return namesIn(".")
+}
+
+// Drills returns the names of the drills, sorted.
+func Drills() []string { return namesIn(strings.TrimSuffix(folderOfDrills, "/")) }
+
+func namesIn(folder string) []string {
+	entries, _ := FS.ReadDir(folder) // an embedded folder is always readable
 	names := make([]string, 0, len(entries))
 	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), extension))
+		if !e.IsDir() {
+			names = append(names, strings.TrimSuffix(e.Name(), extension))
+		}
 	}
 	slices.Sort(names)
 	return names
+}
+
+// ErrNoDrill is returned for a name that is no drill's.
+var ErrNoDrill = errors.New("is no drill")
+
+// Drill returns the profile of a drill in Drills. Its error wraps ErrNoDrill.
+func Drill(name string) (profile.Source, error) {
+	path := folderOfDrills + name + extension
+	data, err := FS.ReadFile(path)
+	if err == nil {
+		return profile.Source{Name: "profiles/" + path, Data: data}, nil
+	}
+	if near := profile.Suggest(name, Drills()); near != "" {
+		return profile.Source{}, fmt.Errorf("%q %w; did you mean %q?", name, ErrNoDrill, near)
+	}
+	return profile.Source{}, fmt.Errorf("%q %w (%s)", name, ErrNoDrill, strings.Join(Drills(), ", "))
 }
 
 // Get returns the profile of a name in List. Its error wraps ErrNotFound.

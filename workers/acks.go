@@ -31,16 +31,17 @@ func (a *acks) finish(tag uint64) {
 	}
 }
 
-// remove forgets a delivery that was settled in another way.
-func (a *acks) remove(tag uint64) {
+// remove forgets a delivery that is settled in another way. It reports false for one that was settled before.
+func (a *acks) remove(tag uint64) bool {
 	i, ok := a.index(tag)
 	if !ok {
-		return
+		return false
 	}
 	if a.open[i].finished {
 		a.finished--
 	}
 	a.open = slices.Delete(a.open, i, i+1)
+	return true
 }
 
 // prefix takes out the contiguous finished deliveries from the oldest on, and returns the last of their tags and how many

@@ -105,6 +105,7 @@ func (s *Service) retry(ctx context.Context, d *broker.Delivery, h handled, to r
 	s.cfg.Observer.Retried(event.Retried{
 		Seq: d.Headers.Seq, Attempt: d.Headers.Attempt(), Tier: to.Tier, Delay: to.Delay, Class: h.class.String(), At: at,
 	})
+	s.reached(AfterRetry, d.Headers.Seq)
 	return ack
 }
 

@@ -24,7 +24,7 @@ func (w *worker) run(ctx context.Context) error {
 	tries := 0
 	for opened := false; ctx.Err() == nil && !w.isStopping(); {
 		consumer, err := s.cfg.Driver.OpenConsumer(ctx, w.name, broker.ConsumerOptions{
-			Queue: s.cfg.Queue, Tag: w.name, Prefetch: s.cfg.Prefetch,
+			Queue: s.cfg.Queue, Tag: w.name, Prefetch: s.cfg.Prefetch, AutoAck: s.cfg.Ack == AckAuto,
 		})
 		if err != nil {
 			w.wait(ctx, broker.Reconnect.Delay(tries, rand.Float64()))
@@ -62,15 +62,17 @@ func (w *worker) wait(ctx context.Context, d time.Duration) {
 }
 
 // session is one epoch of a worker. run's goroutine owns the channel and every field; handlers get deliveries over jobs
-// and answer over done. Both have room for every unsettled delivery, of which there are at most as many as the prefetch, so
-// neither side ever waits to hand over: a delivery lies in jobs until a handler is free for it.
+// and answer over done. Both have room for as many deliveries as the prefetch, and no more are out at once, so neither side
+// ever waits to hand over: a delivery lies in jobs until a handler is free for it.
 type session struct {
 	service  *Service
 	consumer broker.Consumer
 	acks     acks
 	jobs     chan *broker.Delivery
 	done     chan verdict
-	out      int // deliveries that lie in jobs or are being handled
+	early    chan early
+	out      int                // deliveries that lie in jobs or are being handled
+	waiting  []*broker.Delivery // those beyond: acked before they are handled, they are not bounded by the prefetch
 }
 
 // verdict is a handler's answer.
@@ -83,6 +85,7 @@ type verdict struct {
 func newSession(s *Service, c broker.Consumer) *session {
 	return &session{
 		service: s, consumer: c, jobs: make(chan *broker.Delivery, s.cfg.Prefetch), done: make(chan verdict, s.cfg.Prefetch),
+		early: make(chan early),
 	}
 }
 
@@ -114,8 +117,22 @@ func (s *session) run(ctx context.Context) {
 // handle is the life of one handler goroutine. Once the channel has ended, what still lies in jobs is not started.
 func (s *session) handle(abort, channel context.Context) {
 	for d := range s.jobs {
-		how := s.service.attempt(abort, channel, d)
+		how := s.service.attempt(abort, channel, d, s.beforeCommit(channel, d))
 		s.done <- verdict{d.Tag, d.Headers.Seq, how}
+	}
+}
+
+// beforeCommit returns what is to happen before the COMMIT of a delivery; nil for nothing.
+func (s *session) beforeCommit(channel context.Context, d *broker.Delivery) func() {
+	cfg := &s.service.cfg
+	if cfg.Ack != AckBeforeCommit && cfg.Reached == nil {
+		return nil
+	}
+	return func() {
+		if cfg.Ack == AckBeforeCommit {
+			s.ackNow(channel, d.Tag)
+		}
+		s.service.reached(BeforeCommit, d.Headers.Seq)
 	}
 }
 
@@ -126,14 +143,21 @@ func (s *session) loop() {
 	defer ticker.Stop()
 	deliveries, stopping := s.consumer.Deliveries(), s.service.stopping
 	for {
+		more := deliveries
+		if len(s.waiting) > 0 { // let the broker keep them
+			more = nil
+		}
 		select {
-		case batch, open := <-deliveries:
+		case batch, open := <-more:
 			if !open {
 				deliveries = nil
 			}
 			s.take(batch)
 		case v := <-s.done:
 			s.settleAll(v)
+			s.fill()
+		case wish := <-s.early:
+			s.grant(wish)
 		case <-ticker.C:
 			s.flush()
 		case <-stopping:
@@ -143,7 +167,7 @@ func (s *session) loop() {
 			s.noteEnd()
 			return
 		}
-		if stopping == nil && deliveries == nil && s.out == 0 {
+		if stopping == nil && deliveries == nil && s.out+len(s.waiting) == 0 {
 			s.flush()
 			return
 		}
@@ -154,16 +178,28 @@ func (s *session) loop() {
 func (s *session) take(batch []*broker.Delivery) {
 	for _, d := range batch {
 		s.note(d)
-		s.out++
+	}
+	s.waiting = append(s.waiting, batch...)
+	if n := len(batch); n > 0 && s.service.cfg.Ack == AckOnDelivery {
+		s.ack(batch[n-1].Tag, true, n)
+	}
+	s.fill()
+}
+
+// fill hands over as many deliveries as may be out.
+func (s *session) fill() {
+	n := min(len(s.waiting), cap(s.jobs)-s.out)
+	for _, d := range s.waiting[:n] {
 		s.jobs <- d
 	}
+	s.out += n
+	s.waiting = append(s.waiting[:0], s.waiting[n:]...)
 }
 
 func (s *session) note(d *broker.Delivery) {
 	if own := s.service.cfg.Run; own != "" && d.Headers.Run != own {
 		d.Headers.Seq = envelope.NoSeq // numbered by another run: it must not pass for one of ours
 	}
-	s.acks.deliver(d.Tag)
 	at := s.service.cfg.Base.Offset(d.ReceivedAt)
 	e := event.Delivered{Seq: d.Headers.Seq, Attempt: d.Headers.Attempt(), Redelivered: d.Redelivered, At: at}
 	if h := &d.Headers; h.RetriedAt != 0 && !d.Redelivered {
@@ -171,6 +207,12 @@ func (s *session) note(d *broker.Delivery) {
 		e.DelayError, e.HasDelayError = at-left, true
 	}
 	s.service.cfg.Observer.Delivered(e)
+	switch s.service.cfg.Ack {
+	case AckAfterCommit, AckBeforeCommit:
+		s.acks.deliver(d.Tag)
+	case AckAuto:
+		s.service.cfg.Observer.Acked(1, at)
+	}
 }
 
 // settleAll carries out a verdict and those that have come behind it.
@@ -194,8 +236,9 @@ func (s *session) settle(v verdict) {
 			s.flushPrefix()
 		}
 	case reject:
-		s.acks.remove(v.tag)
-		_ = s.consumer.Reject(v.tag, false) // an error ends the channel, which Done tells
+		if s.acks.remove(v.tag) {
+			_ = s.consumer.Reject(v.tag, false) // an error ends the channel, which Done tells
+		}
 	case release: // stays unacked until the channel ends
 		s.service.cfg.Observer.Released(v.seq, s.service.cfg.Base.Now())
 	}
@@ -233,6 +276,9 @@ func (s *session) noteEnd() {
 // giveBack tells of the deliveries that return to the queue with the channel.
 func (s *session) giveBack() {
 	now := s.service.cfg.Base.Now()
+	for _, d := range s.waiting { // acked, and nobody will handle them
+		s.service.cfg.Observer.Released(d.Headers.Seq, now)
+	}
 	for len(s.done) > 0 {
 		if v := <-s.done; v.settlement == release {
 			s.service.cfg.Observer.Released(v.seq, now)

@@ -37,10 +37,12 @@ type Config struct {
 	Run         string // messages of another run keep no sequence here; "" takes all
 	Queue       string
 	Workers     int
+	First       int // number of the first worker, where several processes share them
 	Prefetch    int
 	Concurrency int           // handlers per worker, at most Prefetch
 	AckBatch    int           // finished deliveries that make a flush, at most Prefetch
 	AckInterval time.Duration // after which a partial batch is flushed
+	Ack         Ack
 
 	HandlerTimeout      time.Duration
 	RetryPublishTimeout time.Duration
@@ -52,6 +54,8 @@ type Config struct {
 	Budget              *retry.Budget
 	Routes              Routes
 	Park                Park
+
+	Reached func(p Point, seq int64) // hears of every delivery that comes to a point, and may keep it there; nil is nobody
 
 	Observer event.WorkObserver
 	Links    event.LinkObserver
@@ -115,7 +119,7 @@ func (s *Service) Run(ctx context.Context) error {
 
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range s.cfg.Workers {
-		w := &worker{service: s, name: fmt.Sprintf("spillway-worker-%d", i)}
+		w := &worker{service: s, name: fmt.Sprintf("spillway-worker-%d", s.cfg.First+i)}
 		group.Go(func() error { return w.run(ctx) })
 	}
 	err := group.Wait()
@@ -129,14 +133,14 @@ func (s *Service) Run(ctx context.Context) error {
 func (s *Service) Stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
 
 // attempt runs one delivery through gate and handler and finds its settlement. abort is the hard stop, channel ends with
-// the delivery's channel.
-func (s *Service) attempt(abort, channel context.Context, d *broker.Delivery) settlement {
+// the delivery's channel; commit is called before the COMMIT, nil is nobody.
+func (s *Service) attempt(abort, channel context.Context, d *broker.Delivery, commit func()) settlement {
 	pass, err := s.gate.enter(channel)
 	if err != nil {
 		return release
 	}
 	started := s.cfg.Base.Now()
-	h := s.handler.handle(abort, d)
+	h := s.handler.handle(inbox.BeforeCommit(abort, commit), d)
 	finished := s.cfg.Base.Now()
 	switch h.result {
 	case event.Applied, event.Refused, event.Duplicate:
@@ -154,5 +158,8 @@ func (s *Service) attempt(abort, channel context.Context, d *broker.Delivery) se
 		SentAt: s.cfg.Base.FromMicros(d.Headers.SentAt), Started: started, Finished: finished, Result: h.result, Simulated: h.simulated,
 		Warmup: s.cfg.Base.FromMicros(d.Headers.ScheduledAt) < s.cfg.MeasureFrom,
 	})
+	if h.class == 0 {
+		s.reached(AfterCommit, d.Headers.Seq)
+	}
 	return s.settle(channel, d, h)
 }

@@ -111,6 +111,7 @@ type ConsumerOptions struct {
 	Queue    string
 	Tag      string // consumer tag, unique in the run
 	Prefetch int    // 1 to 65535; the broker reads 0 as "2,000" on a quorum queue, so 0 is refused
+	AutoAck  bool   // the broker settles a delivery as it writes it, and looks at no prefetch
 }
 
 // Consumer is one epoch of consuming: one connection, one channel, one consumer. One goroutine owns it; Abort may be

@@ -42,7 +42,7 @@ func (a *app) newRoot() *cobra.Command {
 	}
 	root.SetOut(a.stdout) // before finish: completion scripts go where output goes at that moment
 	root.SetErr(a.stderr)
-	root.AddCommand(a.newRun(), a.newVersion(), a.newStack(), a.newDoctor(), a.newProfile())
+	root.AddCommand(a.newRun(), a.newDrill(), a.newRedrive(), a.newVersion(), a.newStack(), a.newDoctor(), a.newProfile())
 	a.finish(root)
 	return root
 }

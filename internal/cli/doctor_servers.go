@@ -210,7 +210,7 @@ func (d *diagnosis) faultAvailable(kind profile.FaultKind) error {
 	case obstacle != "":
 		return (&fault.Held{Unavailable: obstacle}).Available()
 	case kind.Name == profile.FaultCloseConnections && d.driver != nil && d.management == nil && d.servers.Control == nil:
-		return new(fault.CloseConnections).Available()
+		return (&fault.Repeated{Unavailable: fault.NoWayToClose}).Available()
 	case kind.Service == "":
 		return nil
 	case given:

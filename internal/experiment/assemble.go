@@ -17,11 +17,6 @@ import (
 	"spillway/internal/profile"
 	"spillway/internal/storm"
 	"spillway/internal/timebase"
-	"spillway/workers"
-	"spillway/workers/breaker"
-	"spillway/workers/inbox"
-	"spillway/workers/retry"
-	"spillway/workers/service"
 )
 
 // assemble makes and joins the parts of the run. Nothing is connected yet; the time base starts here.
@@ -39,7 +34,7 @@ func (r *run) assemble() error {
 		return err
 	}
 	var err error
-	if r.service, err = r.newService(); err != nil {
+	if err = r.newCrew(); err != nil {
 		return err
 	}
 	if r.refusals, err = r.newRefusals(); err != nil {
@@ -125,66 +120,6 @@ func (r *run) workObserver() event.WorkObserver {
 		all = append(all, r.slowness)
 	}
 	return all
-}
-
-func (r *run) newService() (*workers.Service, error) {
-	w := &r.o.Profile.Workers
-	s := &w.Service
-	times, err := service.NewTime(s.Distribution, s.Mean, s.Min, s.Max, s.Sigma, r.seed)
-	if err != nil {
-		return nil, fmt.Errorf("service time: %w", err)
-	}
-	i := &r.o.Profile.Inbox
-	r.box, err = inbox.New(i.Strategy, r.db.Pool(), inbox.WithBatch(inbox.BatchOptions{
-		Size: i.Batch.Size, Linger: i.Batch.Linger, Lanes: i.Batch.Lanes,
-	}))
-	if err != nil {
-		return nil, err
-	}
-	r.failing = workers.NewFailing(shares(w.Fail), r.seed)
-	return workers.New(workers.Config{
-		Base: r.base, Driver: r.broker.Driver(), Version: r.o.Version, MeasureFrom: leadTime + r.o.Profile.Load.Warmup, Seed: r.seed,
-		Run: r.o.RunID, Queue: r.plan.Work, Workers: w.Count, Prefetch: w.Prefetch, Concurrency: w.Concurrency, AckBatch: w.AckBatch,
-		AckInterval: w.AckInterval, HandlerTimeout: w.HandlerTimeout, RetryPublishTimeout: w.RetryPublishTimeout,
-		RateLimit: w.RateLimit, Breaker: breakerSettings(w.Breaker), Inbox: r.box, ServiceTime: times, Failing: r.failing,
-		Budget: r.budget(), Park: parkVia(r.o.Profile.Topology.ParkVia),
-		Routes:   workers.Routes{RetryExchange: r.plan.Retry, ParkingExchange: r.plan.DeadLetter, ParkingKey: r.plan.ParkingKey},
-		Observer: r.workObserver(), Links: event.Links{r.signals, r.metrics}, Breakers: event.Breakers{r.signals, r.metrics},
-	}), nil
-}
-
-func parkVia(way string) workers.Park {
-	if way == "reject" {
-		return workers.ParkByReject
-	}
-	return workers.ParkByPublish
-}
-
-func breakerSettings(b profile.Breaker) *breaker.Settings {
-	if !b.Enabled {
-		return nil
-	}
-	return &breaker.Settings{
-		FailureRatio: b.FailureRatio, Window: b.Window, MinSamples: b.MinSamples, OpenFor: b.OpenFor, Probes: b.HalfOpenProbes,
-	}
-}
-
-func shares(f profile.Fail) service.Shares {
-	return service.Shares{Transient: f.Transient, Permanent: f.Permanent, Refused: f.Refused, Unknown: f.Unknown}
-}
-
-func (r *run) budget() *retry.Budget {
-	b := &retry.Budget{
-		Attempts: r.o.Profile.Retry.Attempts, UnknownAttempts: r.o.Profile.Retry.UnknownAttempts, MaxAge: r.o.Profile.Retry.MaxAge,
-	}
-	for _, t := range r.plan.Tiers {
-		tier := retry.Tier{Name: t.Name}
-		for _, q := range t.Queues {
-			tier.Routes = append(tier.Routes, retry.Route{Key: q.RoutingKey, Delay: q.Delay})
-		}
-		b.Tiers = append(b.Tiers, tier)
-	}
-	return b
 }
 
 func (r *run) faultChanged(kind string, active bool, at time.Duration) {

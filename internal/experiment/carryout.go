@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"spillway/internal/broker"
-	"spillway/workers/inbox"
 )
 
 // phase is a stretch of the run, as offsets on its time base.
@@ -38,7 +37,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	defer cancel()
 
 	var serving, aside errgroup.Group
-	serving.Go(func() error { return r.service.Run(hard) })
+	serving.Go(func() error { return r.crew.Run(hard) })
 	aside.Go(func() error { r.probe.Run(watching); return nil })
 	aside.Go(func() error { r.measured.follow(watching, r); return nil })
 	aside.Go(func() error { r.deaths.follow(watching, r, died); return nil })
@@ -48,6 +47,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	r.offer(gentle, hard)
 	if len(r.deaths.seen()) == 0 { // what a dead server holds does not drain
 		r.drain(hard)
+		r.redriveParked(gentle, hard)
 	}
 	r.interrupted = ctx.Err() != nil // in the drain, too, which goes on: it is bounded anyway
 	r.stopWorkers(hardStop, &serving)
@@ -119,15 +119,10 @@ func (r *run) loadPhases(loadStart, end time.Duration) []phase {
 
 // stopWorkers ends the workers: in order within the bound, then by force.
 func (r *run) stopWorkers(hardStop context.CancelFunc, serving *errgroup.Group) {
-	r.service.Stop()
+	r.crew.Stop()
 	timer := time.AfterFunc(stopTimeout, hardStop)
 	defer timer.Stop()
 	if err := serving.Wait(); err != nil {
 		r.say("workers: %v", err)
-	}
-	closing, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	if err := inbox.Close(closing, r.box); err != nil {
-		r.say("inbox: %v", err)
 	}
 }

@@ -32,11 +32,8 @@ func (r *run) fault(f profile.Fault) fault.Fault {
 		return r.topologyFault(f)
 	case "network":
 		return r.networkFault(f)
-	default: // the profile knows no other kind
-		window := shares(f.Fail)
-		return &fault.WorkersFail{
-			Open: func() { r.failing.Open(window) }, Close: r.failing.Close, Simulated: r.failing.Simulated,
-		}
+	default: // the profile knows no other family
+		return r.workersFault(f)
 	}
 }
 
@@ -131,21 +128,27 @@ func (r *run) blockedMarks() []fault.Mark {
 }
 
 func (r *run) closeConnections(f profile.Fault) fault.Fault {
-	c := &fault.CloseConnections{Times: f.Times, For: f.For, Reconnects: r.signals.reconnects.Load}
+	c := &fault.Repeated{Name: f.Kind, Times: f.Times, For: f.For, Counts: r.reconnectMarks}
 	beginnings := connectionsOf(f.Side)
 	switch control := r.controlOf(stack.RabbitMQ); {
 	case control != nil:
-		c.Close = func(ctx context.Context) (bool, error) {
+		c.Do = func(ctx context.Context) (bool, error) {
 			order := closeOrder(r.broker.Driver().Vhost(), beginnings)
 			return true, control.Admin(ctx, stack.RabbitMQ, "eval", order)
 		}
 	case r.management != nil && r.o.Profile.Topology.Management == "full":
-		c.Close = func(ctx context.Context) (bool, error) {
+		c.Do = func(ctx context.Context) (bool, error) {
 			n, err := r.management.CloseConnections(ctx, r.broker.Driver().Vhost(), beginnings...)
 			return n > 0, err
 		}
+	default:
+		c.Unavailable = fault.NoWayToClose
 	}
 	return c
+}
+
+func (r *run) reconnectMarks() []fault.Mark {
+	return []fault.Mark{{Name: "reconnects", Value: float64(r.signals.reconnects.Load())}}
 }
 
 // closeOrder is what a broker of our own is told: it asks its connections themselves, where the management API would know of

@@ -35,17 +35,22 @@ func (r *run) policiesOf(chosen func(queue string) bool) []topology.Policy {
 
 var errNotBound = errors.New("the binding is not there")
 
-// pingBinding uses the broker, and looks for the binding where the rights allow it.
-func (r *run) pingBinding(b topology.Binding) func(context.Context) error {
+// pingBinding uses the broker, and looks for the bindings where the rights allow it.
+func (r *run) pingBinding(bindings ...topology.Binding) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if r.management == nil {
 			return r.pingBroker(ctx)
 		}
-		bound, err := r.management.Bound(ctx, r.broker.Vhost(), b)
-		if err == nil && !bound {
-			return errNotBound
+		for _, b := range bindings {
+			bound, err := r.management.Bound(ctx, r.broker.Vhost(), b)
+			if err != nil {
+				return err
+			}
+			if !bound {
+				return errNotBound
+			}
 		}
-		return err
+		return nil
 	}
 }
 
@@ -54,22 +59,40 @@ func (r *run) pingPolicies(ctx context.Context) error {
 	return r.management.CheckEffective(ctx, r.broker.Vhost(), r.plan)
 }
 
-// unbind removes a binding and returns what puts it back.
-func (r *run) unbind(ctx context.Context, b topology.Binding) (func(context.Context) error, error) {
-	restore := func(ctx context.Context) error { return r.broker.Admin().Bind(ctx, b) }
-	if err := r.broker.Admin().Unbind(ctx, b); err != nil {
-		return nil, errors.Join(err, restore(context.WithoutCancel(ctx))) // the broker may have done it
+// unbind removes bindings and returns what puts them back.
+func (r *run) unbind(ctx context.Context, bindings ...topology.Binding) (func(context.Context) error, error) {
+	restore := func(ctx context.Context) (err error) {
+		for _, b := range bindings {
+			err = errors.Join(err, r.broker.Admin().Bind(ctx, b))
+		}
+		return err
+	}
+	for _, b := range bindings {
+		if err := r.broker.Admin().Unbind(ctx, b); err != nil {
+			return nil, errors.Join(err, restore(context.WithoutCancel(ctx))) // the broker may have done it
+		}
 	}
 	return restore, nil
 }
 
 func (r *run) bindingRemoved(f profile.Fault) fault.Fault {
-	b := r.bindingOf(r.plan.Work)
+	bindings := []topology.Binding{r.bindingOf(r.plan.Work)}
+	if f.Binding == profile.BindingRetry {
+		bindings = nil
+		for _, t := range r.plan.Tiers {
+			for _, q := range t.Queues {
+				bindings = append(bindings, r.bindingOf(q.Queue))
+			}
+		}
+	}
 	return &fault.Held{
-		Name: f.Kind, Unavailable: r.obstacle(f), Ping: r.pingBinding(b),
-		Hold: func(ctx context.Context) (func(context.Context) error, error) { return r.unbind(ctx, b) },
+		Name: f.Kind, Unavailable: r.obstacle(f), Ping: r.pingBinding(bindings...),
+		Hold: func(ctx context.Context) (func(context.Context) error, error) { return r.unbind(ctx, bindings...) },
 		Counts: func() []fault.Mark {
-			return []fault.Mark{{Name: "returned", Value: float64(r.ledger.Counts().Returned)}}
+			return []fault.Mark{
+				{Name: "returned", Value: float64(r.ledger.Counts().Returned)},
+				{Name: "copies_refused", Value: float64(r.signals.copiesRefused.Load())},
+			}
 		},
 	}
 }

@@ -129,6 +129,14 @@ func (r *run) reasonsForDistrust(res *result.Result) bool {
 	for _, d := range r.deaths.seen() {
 		invalid("server-died", "%s ended by itself: %v", d.Service, d.Err)
 	}
+	if r.redriveErr != nil {
+		invalid("redrive-ended", "%v", r.redriveErr)
+	}
+	if r.processes != nil {
+		for _, err := range r.processes.Deaths() {
+			invalid("worker-died", "%v", err)
+		}
+	}
 	return len(res.Findings) > before
 }
 

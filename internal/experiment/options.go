@@ -65,8 +65,9 @@ type Progress struct {
 
 // Phase names, in their order.
 const (
-	PhaseWarmup = "warm-up"
-	PhaseLoad   = "load"
-	PhaseDrain  = "drain"
-	PhaseAudit  = "audit"
+	PhaseWarmup  = "warm-up"
+	PhaseLoad    = "load"
+	PhaseDrain   = "drain"
+	PhaseRedrive = "redrive"
+	PhaseAudit   = "audit"
 )

@@ -23,11 +23,19 @@ func DatabaseConnections(p *profile.Profile) int {
 	if !p.NeedsDatabase() {
 		return 0
 	}
-	working := p.Workers.Count * p.Workers.Concurrency
-	if p.Inbox.Strategy == inbox.StrategyBatch { // handlers wait for a lane, and only lanes work on the database
-		working = p.Inbox.Batch.Lanes
+	if n := p.Workers.Processes; n > 0 {
+		return n*handlersConnections(p) + connsBesideHandlers
 	}
-	return working + connsBesideHandlers
+	return handlersConnections(p) + connsBesideHandlers
+}
+
+// handlersConnections returns how many connections the handlers of one process use at most.
+func handlersConnections(p *profile.Profile) int {
+	if p.Inbox.Strategy == inbox.StrategyBatch { // handlers wait for a lane, and only lanes work on the database
+		return p.Inbox.Batch.Lanes
+	}
+	n := max(1, p.Workers.Processes)
+	return (p.Workers.Count + n - 1) / n * p.Workers.Concurrency
 }
 
 // preflight finds everything that would keep the run from its load, before anything is made on a server.

@@ -25,7 +25,7 @@ func (r *run) result() (*result.Result, error) {
 	res := &result.Result{
 		Schema: result.Schema, Run: r.identity(), Environment: r.environment(), Profile: effective, Phases: r.phaseList(),
 		Messages: r.messages(), Rates: r.rates(), Latency: r.latencySummaries(), OldestAge: oldestAges(r.probe.Ages()),
-		Inbox: r.inbox(), Publish: r.published, Signals: r.signalSummary(), Process: r.process(), Dir: r.o.Dir,
+		Inbox: r.inbox(), Publish: r.published, Redrive: r.redriven, Signals: r.signalSummary(), Process: r.process(), Dir: r.o.Dir,
 	}
 	if !r.o.Unobserved {
 		res.Publish.SentEachSecond = r.pace.until(r.offeredUntil)
@@ -167,7 +167,7 @@ func (r *run) poolWait() *float64 {
 	if r.db.Pool() == nil {
 		return nil
 	}
-	return result.Seconds(r.db.PoolWait())
+	return result.Seconds(r.pool().Wait)
 }
 
 func (r *run) catchUpSummary() result.CatchUp {
@@ -187,7 +187,7 @@ const noCatchUp = "none"
 
 func (r *run) process() result.Process {
 	now := used()
-	cpu := now.cpu - r.before.cpu
+	cpu := now.cpu - r.before.cpu + r.crewCPU()
 	out := result.Process{
 		CPUSeconds: result.Seconds(cpu), MaxRSSBytes: now.rss, GCPauseMaxSeconds: result.Seconds(now.pause),
 		GeneratorLagP50Seconds: quantileOf(r.lag, 0.50), GeneratorLagP99Seconds: quantileOf(r.lag, 0.99),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"spillway/internal/broker/rabbit"
+	"spillway/internal/crew"
 	"spillway/internal/fault"
 	"spillway/internal/latency"
 	"spillway/internal/ledger"
@@ -21,8 +22,6 @@ import (
 	"spillway/internal/topology"
 	"spillway/loadgen/outbox"
 	"spillway/loadgen/publish"
-	"spillway/workers"
-	"spillway/workers/inbox"
 )
 
 // run is one experiment under way. Its fields are filled from top to bottom as the protocol goes on, by one goroutine;
@@ -59,15 +58,14 @@ type run struct {
 	slowness  *slowness // nil when no fault asks for it
 	metrics   *metrics.Metrics
 	server    *metrics.Server
-	failing   *workers.Failing
+	crew      theCrew
+	processes *crew.Processes // the same; nil when the workers are in this process
 	generator load
 	catchUps  []*publish.CatchUp // one per sink
 	orders    *postgres.DB       // the load side's own pool; nil in mode direct
 	outbox    *outbox.Sink       // nil but in mode outbox
-	box       inbox.Inbox
-	refusals  *refusals   // nil in a run that does not relay their events
-	forgotten *forgetting // nil in a run whose inbox forgets nothing
-	service   *workers.Service
+	refusals  *refusals          // nil in a run that does not relay their events
+	forgotten *forgetting        // nil in a run whose inbox forgets nothing
 	probe     *probe.Probe
 	timeline  *fault.Timeline
 	watch     *watch
@@ -85,7 +83,9 @@ type run struct {
 	outOfTime    bool
 	account      ledger.Account
 	published    result.Publish
-	held         int64 // messages that the broker holds for a dead-letter target that refuses them
+	redriven     *result.Redrive // nil without that phase
+	redriveErr   error           // why it ended early
+	held         int64           // messages that the broker holds for a dead-letter target that refuses them
 }
 
 // Run carries out one experiment and returns its result, which is also written to the run's folder. An error means that

@@ -112,7 +112,7 @@ func (w *watch) tick(v ledger.View) Progress {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.run
-	pool := r.db.PoolStats()
+	pool := r.pool()
 	r.metrics.SetPool(pool.Acquired, pool.Idle, pool.Max)
 	r.metrics.SetPoolWait(pool.Wait)
 	counts := r.ledger.Counts()

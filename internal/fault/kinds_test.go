@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -139,12 +140,13 @@ func TestAServerThatIsNotWellIsNotBroken(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreClosedInRoundsOverTheWindow(t *testing.T) {
+func TestRoundsAreSpreadOverTheWindow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var at []time.Duration
-		c := &fault.CloseConnections{Times: 4, For: 8 * time.Second, Reconnects: func() int64 { return 5 }, Close: func(context.Context) (bool, error) {
+		five := func() []fault.Mark { return []fault.Mark{{Name: "reconnects", Value: 5}} }
+		c := &fault.Repeated{Times: 4, For: 8 * time.Second, Counts: five, Do: func(context.Context) (bool, error) {
 			at = append(at, time.Since(began))
 			return len(at) > 1, nil // nothing is known yet at first
 		}}
@@ -177,9 +179,7 @@ func TestFewerRoundsThanAskedForAreNoSuchFault(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			c := &fault.CloseConnections{Times: 4, For: 8 * time.Second, Reconnects: func() int64 { return 0 }, Close: func(context.Context) (bool, error) {
-				return true, nil
-			}}
+			c := &fault.Repeated{Times: 4, For: 8 * time.Second, Do: func(context.Context) (bool, error) { return true, nil }}
 			if err := c.Inject(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -194,9 +194,9 @@ func TestFewerRoundsThanAskedForAreNoSuchFault(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreNotClosedWithoutTheManagementAPI(t *testing.T) {
+func TestWhatCannotBeRepeatedSaysWhy(t *testing.T) {
 	t.Parallel()
-	if err := new(fault.CloseConnections).Available(); !errors.Is(err, fault.ErrUnavailable) {
+	if err := (&fault.Repeated{Unavailable: fault.NoWayToClose}).Available(); !errors.Is(err, fault.ErrUnavailable) || !strings.Contains(err.Error(), "management API") {
 		t.Errorf("Available returned %v", err)
 	}
 }

@@ -12,6 +12,9 @@ type WorkersFail struct {
 // KindWorkersFail is the kind of WorkersFail.
 const KindWorkersFail = "workers.fail"
 
+// KindWorkersFreeze is the kind of a Held fault that stops a process of workers.
+const KindWorkersFreeze = "workers.freeze"
+
 // Kind implements Fault.
 func (*WorkersFail) Kind() string { return KindWorkersFail }
 

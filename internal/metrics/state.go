@@ -31,7 +31,7 @@ const (
 
 // Phases returns the phases of a run in their order. The slice is the caller's.
 func Phases() []string {
-	return []string{"warm-up", "load", "drain", "audit"}
+	return []string{"warm-up", "load", "drain", "redrive", "audit"}
 }
 
 func newState(b *builder, o Options) state {

@@ -23,6 +23,8 @@ const (
 	FaultReset              = "network.reset"
 	FaultBandwidth          = "network.bandwidth"
 	FaultWorkersFail        = "workers.fail"
+	FaultWorkersKill        = "workers.kill"
+	FaultWorkersFreeze      = "workers.freeze"
 )
 
 // Sides of broker.close-connections.
@@ -36,6 +38,12 @@ const (
 const (
 	TargetBroker   = "broker"
 	TargetDatabase = "database"
+)
+
+// Bindings that may be removed.
+const (
+	BindingOrders = "orders"
+	BindingRetry  = "retry"
 )
 
 // Ways in which parking is unavailable.
@@ -74,10 +82,18 @@ var (
 
 // FaultKinds returns the known faults, in the order in which they are listed.
 func FaultKinds() []FaultKind {
-	return slices.Concat(databaseFaultKinds(), brokerFaultKinds(), topologyFaultKinds(), networkFaultKinds(), []FaultKind{
+	return slices.Concat(databaseFaultKinds(), brokerFaultKinds(), topologyFaultKinds(), networkFaultKinds(), workersFaultKinds())
+}
+
+func workersFaultKinds() []FaultKind {
+	return []FaultKind{
 		{Name: FaultWorkersFail, Doc: "The handlers fail by the shares given.", Takes: []string{"fail"}, NeedsFail: true,
 			Marks: []Mark{{Name: "simulated_failures", Doc: "handler calls that failed by these shares"}}},
-	})
+		{Name: FaultWorkersKill, Takes: []string{"times", "point"}, Doc: "Worker processes are ended by SIGKILL, one after the other, each when one of its deliveries has come to the point; another takes its place. Needs workers.processes.",
+			Marks: []Mark{{Name: "redelivered", Doc: "deliveries that the broker had made before"}, markReconnect, {Name: "rounds", Doc: "processes killed", Told: true}}},
+		{Name: FaultWorkersFreeze, Doc: "A worker process is frozen, and goes on. Needs workers.processes.",
+			Marks: []Mark{{Name: "trapped_messages", Doc: "deliveries that the frozen process held at the end of the window"}}},
+	}
 }
 
 func databaseFaultKinds() []FaultKind {
@@ -113,8 +129,8 @@ func brokerFaultKinds() []FaultKind {
 
 func topologyFaultKinds() []FaultKind {
 	return []FaultKind{
-		{Name: FaultBindingRemoved, Doc: "The work queue's binding to the orders exchange is removed: publishes have no route.",
-			Marks: []Mark{{Name: "returned", Doc: "publishes of the producer that were returned"}}},
+		{Name: FaultBindingRemoved, Takes: []string{"binding"}, Doc: "A binding is removed: the work queue's to the orders exchange, so that publishes have no route, or those of the retry tiers, so that retries have none.",
+			Marks: []Mark{{Name: "returned", Doc: "publishes of the producer that were returned"}, markCopies}},
 		{Name: FaultParkingUnavailable, Takes: []string{"by"}, Doc: "Nothing can be parked: the parking lot's binding is removed, or it is full by its policy.",
 			Marks: []Mark{markCopies, {Name: "dead_letters_held", Doc: "messages that the broker held back at the end of the window, since parking took none"}}},
 		{Name: FaultPolicyRemoved, Doc: "The policies of the retry tiers are removed. RabbitMQ stamps a message's time when it comes: what waits there expires into nothing and is lost, " +

@@ -43,7 +43,7 @@ func TestTheDefaultsAreThoseOfTheDocumentation(t *testing.T) {
 			SKUDraw: SKUDraw{Distribution: "uniform", Exponent: 1}},
 		Publish: Publish{Mode: "direct", Outbox: Outbox{Writers: 12, Relays: 1, Lanes: 2, Batch: 512, Poll: 100 * time.Millisecond},
 			Replay: Replay{After: 10 * time.Second}},
-		Workers: Workers{Count: 2, Prefetch: 50, Concurrency: 8, AckBatch: 16, AckInterval: 5 * time.Millisecond,
+		Workers: Workers{Count: 2, Ack: AckAfterCommit, Heartbeat: 10 * time.Second, Prefetch: 50, Concurrency: 8, AckBatch: 16, AckInterval: 5 * time.Millisecond,
 			HandlerTimeout: 10 * time.Second, RetryPublishTimeout: 5 * time.Second,
 			Service: Service{Distribution: "fixed", Sigma: 0.5},
 			Breaker: Breaker{FailureRatio: 0.5, Window: 5 * time.Second, MinSamples: 20, OpenFor: time.Second, HalfOpenProbes: 3}},
@@ -54,7 +54,8 @@ func TestTheDefaultsAreThoseOfTheDocumentation(t *testing.T) {
 		Topology: Topology{Isolation: "vhost", Declare: "policy", Management: "full", DeadLetterStrategy: "at-least-once",
 			DeliveryLimit: 8, DeliveryLimitTo: "parking", ReturnVia: "queue", ParkVia: "publish",
 			Tiers: []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute}, Jitter: true, TimeScale: 1},
-		Drain:  Drain{Timeout: time.Minute},
+		Drain:   Drain{Timeout: time.Minute},
+		Redrive: Redrive{StopShare: 0.5},
 		Expect: Expect{Shed: &zero, Queued: &zero, ConfirmedShortage: &zero},
 	}
 	if got := parseText(t, sound); !reflect.DeepEqual(got, want) {
@@ -229,6 +230,12 @@ var mistakes = []struct{ name, yaml, want string }{
 		"inbox.retention.every: 1s makes 604800 partitions of the 168h that are kept; at most 1000 are sensible, so 10m6s or more"},
 	{"a retention without an inbox", sound + "topology: {parking_retention: 24h}\ninbox: {strategy: none, retention: {policy: delete}}\n", "inbox.retention.policy: does nothing here: inbox.strategy is none"},
 	{"replays by a relay", sound + "publish: {mode: outbox, replay: {share: 0.1}}\n", "publish.replay.share: does nothing here: publish.mode is outbox, and only direct replays"},
+	{"an ack before a commit that is not to be seen", sound + "inbox: {strategy: batch}\nworkers: {ack: before-commit}\n", "workers.ack: before-commit needs inbox.strategy transaction; with batch effect and COMMIT travel together"},
+	{"a kill without a process", sound + "faults: [{kind: workers.kill, from: 1s, for: 1s}]\n", "faults.0.kind: workers.kill is done to a process of workers; set workers.processes to 1 or more"},
+	{"a kill before a commit that is not to be seen", sound + "inbox: {strategy: statement}\nworkers: {processes: 1}\nfaults: [{kind: workers.kill, point: before-commit, from: 1s, for: 1s}]\n", "faults.0.point: before-commit needs inbox.strategy transaction"},
+	{"a network that processes do not go through", sound + "workers: {processes: 1}\nfaults: [{kind: network.delay, from: 1s, for: 1s}]\n", "faults.0.kind: network.delay does not reach workers in processes of their own"},
+	{"more processes than workers", sound + "workers: {count: 2, processes: 3}\n", "workers.processes: 3 is above workers.count, which is 2"},
+	{"a point of another fault", sound + "faults: [{kind: postgres.stop, point: after-retry, from: 1s, for: 1s}]\n", "faults.0.point: has no meaning for postgres.stop"},
 	{"indentation without end", strings.Repeat(" ", 300) + "a: b\n", "is indented too far"},
 }
 

@@ -23,6 +23,7 @@ type Profile struct {
 	Retry       Retry             `yaml:"retry"`
 	Topology    Topology          `yaml:"topology"`
 	Drain       Drain             `yaml:"drain"`
+	Redrive     Redrive           `yaml:"redrive"`
 	Faults      []Fault           `yaml:"faults"`
 	Thresholds  []string          `yaml:"thresholds"` // "latency_seconds.confirm.p99<50ms": a path into result.json, one of < <= > >= ==, a number or duration
 	Expect      Expect            `yaml:"expect"`
@@ -146,12 +147,15 @@ type Outbox struct {
 // Workers is the service side.
 type Workers struct {
 	Count               int           `yaml:"count"`                 // workers, each with a connection of its own; default 2
+	Processes           int           `yaml:"processes"`             // of their own, at most count; 0 (default) is none
+	Ack                 string        `yaml:"ack"`                   // "after-commit" (default), "before-commit", "on-delivery" or "auto"
 	Prefetch            int           `yaml:"prefetch"`              // unacked deliveries per worker, 1 to 65535; default 50
 	Concurrency         int           `yaml:"concurrency"`           // handlers at once per worker, at most prefetch; default 8, or prefetch when lower
 	AckBatch            int           `yaml:"ack_batch"`             // acks gathered before a flush, at most prefetch; default 16, or prefetch when lower
 	AckInterval         time.Duration `yaml:"ack_interval"`          // a partial batch is flushed after this; default 5ms
 	HandlerTimeout      time.Duration `yaml:"handler_timeout"`       // default 10s
 	RetryPublishTimeout time.Duration `yaml:"retry_publish_timeout"` // for one publish to a tier or parking; default 5s
+	Heartbeat           time.Duration `yaml:"heartbeat"`             // of the workers' connections, whole seconds; default 10s
 	RateLimit           float64       `yaml:"rate_limit"`            // handler starts per second towards the database, all workers; 0 (default) is none
 	Service             Service       `yaml:"service"`
 	Fail                Fail          `yaml:"fail"`
@@ -250,17 +254,24 @@ type Drain struct {
 	Timeout time.Duration `yaml:"timeout"` // default 60s
 }
 
+// Redrive is a phase after the drain: what lies in parking goes back to the work queue.
+type Redrive struct {
+	Rate      float64 `yaml:"rate"`       // messages per second; 0 (default) is no such phase
+	StopShare float64 `yaml:"stop_share"` // ends it when more of what was moved is parked again; default 0.5, 0 never
+}
+
 // Fault is one accident on purpose. From is counted from the start of the measured load.
 type Fault struct {
-	Kind string        `yaml:"kind"` // see FaultKinds
-	From time.Duration `yaml:"from"`
-	For  time.Duration `yaml:"for"`
-	Fail Fail          `yaml:"fail"` // of workers.fail: the shares inside the window
-	// Of broker.close-connections.
-	Times int    `yaml:"times"` // how often, evenly over the window; default 1
-	Side  string `yaml:"side"`  // "producer", "workers" or "both" (default)
+	Kind  string        `yaml:"kind"` // see FaultKinds
+	From  time.Duration `yaml:"from"`
+	For   time.Duration `yaml:"for"`
+	Fail  Fail          `yaml:"fail"`  // of workers.fail: the shares inside the window
+	Times int           `yaml:"times"` // of broker.close-connections and workers.kill: how often, evenly over the window; default 1
+	Side  string        `yaml:"side"`  // of broker.close-connections: "producer", "workers" or "both" (default)
+	Point string        `yaml:"point"` // of workers.kill: "before-commit", "after-commit" (default) or "after-retry"
 
 	Leave     int           `yaml:"leave"`     // of postgres.pool-squeeze: connections that are left; default 1
+	Binding   string        `yaml:"binding"`   // of topology.binding-removed: "orders" (default) or "retry"
 	By        string        `yaml:"by"`        // of topology.parking-unavailable: "binding" (default) or "length"
 	Target    string        `yaml:"target"`    // of network.*: "broker" (default) or "database"
 	Delay     time.Duration `yaml:"delay"`     // of network.delay and network.jitter; default 100ms

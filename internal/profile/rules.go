@@ -34,6 +34,8 @@ func rules() []rule {
 		{[]string{"topology.isolation", "topology.management"}, vhostsNeedManagement},
 		{[]string{"inbox.strategy", "publish.mode"}, publishingNeedsDatabase},
 		{[]string{"inbox.strategy"}, faultsNeedDatabase},
+		{[]string{"inbox.strategy", "workers.ack"}, ackFits},
+		{[]string{"inbox.strategy", "workers.processes"}, processesFit},
 		{[]string{"inbox.retention", "retry.max_age", "topology.parking_retention"}, retentionSuffices},
 		{[]string{"inbox.retention"}, partitionsStayFew},
 		{nil, faultsFit},

@@ -94,7 +94,7 @@ func TestTheFaultKindsAreKnownByName(t *testing.T) {
 		"postgres.stop", "postgres.freeze", "postgres.pool-squeeze", "postgres.held-snapshot", "postgres.row-lock",
 		"broker.restart", "broker.kill", "broker.freeze", "broker.memory-alarm", "broker.disk-alarm", "broker.close-connections",
 		"topology.binding-removed", "topology.parking-unavailable", "topology.policy-removed",
-		"network.delay", "network.jitter", "network.reset", "network.bandwidth", "workers.fail",
+		"network.delay", "network.jitter", "network.reset", "network.bandwidth", "workers.fail", "workers.kill", "workers.freeze",
 	}; !slices.Equal(got, want) {
 		t.Errorf("kinds %v, want %v", got, want)
 	}

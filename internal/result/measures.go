@@ -140,6 +140,13 @@ type Events struct {
 	Relay      *Relay `json:"relay"`
 }
 
+// Redrive is what the phase of that name moved.
+type Redrive struct {
+	Parked int64 `json:"parked"` // messages that lay in parking at its start
+	Moved  int64 `json:"moved"`  // of these, back in the work queue
+	Back   int64 `json:"back"`   // messages that were parked meanwhile
+}
+
 // Publish is how the messages reached the broker, and what that way lost.
 type Publish struct {
 	Mode               string `json:"mode"`                 // direct, outbox, db-first or publish-first

@@ -32,6 +32,7 @@ type Result struct {
 	OldestAge   OldestAges         `json:"oldest_age_seconds"`
 	RetryStorm  Storm              `json:"retry_storm"`
 	Inbox       Inbox              `json:"inbox"`
+	Redrive     *Redrive           `json:"redrive"` // null without that phase
 	Publish     Publish            `json:"publish"`
 	Signals     Signals            `json:"signals"`
 	Process     Process            `json:"process"`

@@ -88,6 +88,7 @@ func logAndCommit(ctx context.Context, conn *pgx.Conn, c *Claim, k key, reserved
 		last.Queue(sqlRefuse, k.refusal, k.message, TypeStockRefused, c.OrderID, c.CorrelationID, c.SKU, c.Count, c.reason())
 	}
 	last.Queue(sqlLogEffect, c.Seq, c.Instance, k.message, kindOf(result), c.SKU, c.Count)
+	aboutToCommit(ctx)
 	last.Queue(sqlCommit).Exec(committed)
 	if err := postgres.CommitError(conn.SendBatch(ctx, &last).Close()); err != nil {
 		return 0, fmt.Errorf("log and commit: %w", err)

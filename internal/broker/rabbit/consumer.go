@@ -77,15 +77,26 @@ func newConsumer(conn *connection, o broker.ConsumerOptions) (*consumer, <-chan 
 		conn:    conn,
 		channel: channel,
 		tag:     o.Tag,
-		out:     make(chan []*broker.Delivery, o.Prefetch),
+		out:     make(chan []*broker.Delivery, room(&o)),
 		cancels: channel.NotifyCancel(make(chan string, 1)),
 		closes:  channel.NotifyClose(make(chan *amqp.Error, 1)),
 		done:    make(chan struct{}),
 	}
 	c.number = conn.wire.handOver(c)
-	in, err := channel.Consume(o.Queue, o.Tag, false, false, false, false, nil)
+	in, err := channel.Consume(o.Queue, o.Tag, o.AutoAck, false, false, false, nil)
 	conn.gather(o.Prefetch)
 	return c, in, err
+}
+
+// autoAckRoom is how many batches of deliveries may lie in this process when the broker does not wait for acks: what a queue
+// holds comes as fast as the socket takes it.
+const autoAckRoom = 1 << 16
+
+func room(o *broker.ConsumerOptions) int {
+	if o.AutoAck {
+		return autoAckRoom
+	}
+	return o.Prefetch
 }
 
 // take implements hot.

@@ -116,6 +116,13 @@ func (d *Driver) WithVhost(vhost string) *Driver {
 	return &other
 }
 
+// WithHeartbeat returns a driver whose connections have another heartbeat; see Config.
+func (d *Driver) WithHeartbeat(every time.Duration) *Driver {
+	other := *d
+	other.config.Heartbeat = every
+	return &other
+}
+
 // Hosts returns the host names of all addresses, for the check that a run may touch them.
 func (d *Driver) Hosts() []string {
 	hosts := make([]string, len(d.endpoints))

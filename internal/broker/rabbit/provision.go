@@ -25,6 +25,9 @@ const (
 // VhostPrefix starts the name of every virtual host that Provision makes; ListVhosts finds leftovers by it.
 const VhostPrefix = "spillway-"
 
+// VhostOf returns the virtual host of a run that has one of its own.
+func VhostOf(runID string) string { return VhostPrefix + runID }
+
 // undoBound is how long Provision may take to undo what it made after it failed, even when its context is over.
 const undoBound = 15 * time.Second
 

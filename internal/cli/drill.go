@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"spillway/internal/drill"
+	"spillway/internal/experiment"
+	"spillway/internal/profile"
+	"spillway/profiles"
+)
+
+// drillFlags are the flags of "drill".
+type drillFlags struct {
+	servers serverFlags
+	sets    []string
+	all     bool
+	list    bool
+	out     string
+	json    string
+	junit   string
+	keep    bool
+	quiet   bool
+}
+
+func (a *app) newDrill() *cobra.Command {
+	var f drillFlags
+	cmd := &cobra.Command{
+		Use:   "drill NAME... | --all",
+		Short: "Break the path on purpose, and prove what came of every message",
+		Long: `Run drills: each is a run under load with an accident in it, and with the conditions under which it passes. They
+share one set of servers and run one after the other. A drill whose fault left no mark is inconclusive, and fails; one that this
+machine cannot run is skipped, with the reason.
+
+Each drill is an ordinary profile: "spillway drill --list" names them, and "spillway run profiles/drills/NAME.yaml", in a
+checkout, runs one alone.
+
+Exit codes: 0 all passed, 3 a condition missed, 4 a guarantee broken, 5 inconclusive or all skipped, 6 environment.`,
+		Example: `  spillway drill crash-after-commit
+  spillway drill --all -o results/drills --junit drills.xml
+  spillway drill db-outage-long --keep`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return profiles.Drills(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.drill(cmd, args, &f) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.all, "all", false, "every drill")
+	flags.BoolVar(&f.list, "list", false, "say what drills there are, and run none")
+	addSetFlag(cmd, &f.sets)
+	flags.StringVarP(&f.out, "out", "o", "", "folder for the drills' files, one folder each (default results/drill-<time>)")
+	flags.StringVar(&f.json, "json", "", "write the outcomes as JSON to a file; - is standard output, in place of the table")
+	flags.StringVar(&f.junit, "junit", "", "write the outcomes as JUnit XML to a file")
+	flags.BoolVar(&f.keep, "keep", false, "leave each drill's virtual host and schema on the servers, for a look")
+	flags.BoolVar(&f.quiet, "quiet", false, "no progress, only the table")
+	f.servers.register(flags, a.getenv)
+	return cmd
+}
+
+// one is a drill that is to be run.
+type one struct {
+	name    string
+	profile *profile.Profile
+}
+
+func (a *app) drill(cmd *cobra.Command, names []string, f *drillFlags) error {
+	if f.list {
+		return a.listDrills()
+	}
+	drills, err := chosenDrills(names, f)
+	if err != nil {
+		return err
+	}
+	panel := a.newPanel(f.quiet || f.json == "-")
+	defer panel.close()
+	servers, stop, err := a.servers(cmd.Context(), f.servers, drills[0].profile, panel)
+	if err != nil {
+		return runError(cmd.Context(), err)
+	}
+	folder := f.out
+	if folder == "" {
+		folder = filepath.Join("results", "drill-"+newRunID(time.Now()))
+	}
+	var all []drill.Outcome
+	for i, d := range drills {
+		if cmd.Context().Err() != nil {
+			break
+		}
+		panel.say("drill %d of %d: %s", i+1, len(drills), d.name)
+		all = append(all, a.drillOnce(cmd.Context(), d, servers, filepath.Join(folder, d.name), f, panel))
+	}
+	panel.close()
+	err = errors.Join(stop(), a.tellDrills(all, f))
+	if err == nil {
+		err = exitOf(cmd.Context(), all)
+	}
+	return err
+}
+
+// chosenDrills parses what is asked for. All have the servers of the first, so each has a database.
+func chosenDrills(names []string, f *drillFlags) (all []one, err error) {
+	switch {
+	case f.all && len(names) > 0:
+		return nil, usageError(fmt.Errorf("%w: --all and names together; give one of them", errFlag))
+	case f.all:
+		names = profiles.Drills()
+	case len(names) == 0:
+		return nil, usageError(fmt.Errorf("%w: which drill? give names (see --list) or --all", errFlag))
+	}
+	for _, name := range names {
+		source, err := profiles.Drill(name)
+		if err != nil {
+			return nil, usageError(err)
+		}
+		p, err := parseProfile(source, overrides{sets: f.sets})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one{name, p})
+	}
+	return all, nil
+}
+
+func (a *app) drillOnce(ctx context.Context, d one, servers experiment.Servers, dir string, f *drillFlags, panel *panel) drill.Outcome {
+	began := time.Now()
+	servers.Lasting = true // they see the next drill, so what this one has made goes
+	res, err := experiment.Run(ctx, experiment.Options{
+		Profile: d.profile, Servers: servers, RunID: newRunID(began), Dir: dir, Version: version, Revision: revision(), Keep: f.keep,
+		AllowHosts: f.servers.allowHosts, Log: panel, Progress: panel.show,
+	})
+	o := drill.Of(d.name, res, err, time.Since(began).Seconds())
+	if res == nil && err != nil {
+		o.ExitCode = exitCode(runError(ctx, err))
+	}
+	panel.say("drill %s: %s", d.name, o.Status)
+	return o
+}
+
+func (a *app) tellDrills(all []drill.Outcome, f *drillFlags) error {
+	var err error
+	if f.json == "-" {
+		err = drill.JSON(a.stdout, all)
+	} else {
+		err = drill.Table(a.stdout, all)
+	}
+	if f.json != "" && f.json != "-" {
+		err = errors.Join(err, writeTo(f.json, all, drill.JSON))
+	}
+	if f.junit != "" {
+		err = errors.Join(err, writeTo(f.junit, all, drill.JUnit))
+	}
+	return err
+}
+
+func writeTo(path string, all []drill.Outcome, write func(w io.Writer, all []drill.Outcome) error) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return environmentError(err)
+	}
+	return errors.Join(write(file, all), file.Close())
+}
+
+// exitOf returns the code of the worst outcome: a broken guarantee before what proves nothing before a missed condition.
+func exitOf(ctx context.Context, all []drill.Outcome) error {
+	skipped, codes := 0, map[int]bool{}
+	for _, o := range all {
+		switch {
+		case o.Status == drill.Skipped:
+			skipped++
+		case o.Status == drill.Inconclusive && o.ExitCode == exitPass:
+			codes[exitInvalid] = true
+		default:
+			codes[o.ExitCode] = true
+		}
+	}
+	for _, code := range []int{exitGuarantee, exitInvalid, exitThreshold, exitEnvironment, exitInternal, exitInterrupted} {
+		if codes[code] {
+			return exitWith(code)
+		}
+	}
+	switch {
+	case errors.Is(context.Cause(ctx), errInterrupted):
+		return exitWith(exitInterrupted)
+	case skipped == len(all):
+		return &exitError{exitInvalid, errAllSkipped}
+	default:
+		return nil
+	}
+}
+
+var errAllSkipped = errors.New("every drill was skipped, so nothing was proved")
+
+// listDrills names each drill with the first sentence of what it shows.
+func (a *app) listDrills() error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	for _, name := range profiles.Drills() {
+		source, err := profiles.Drill(name)
+		if err != nil {
+			return err
+		}
+		p, err := parseProfile(source, overrides{})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s\t%s\n", name, firstSentence(p.Description))
+	}
+	return w.Flush()
+}

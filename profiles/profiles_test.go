@@ -40,6 +40,33 @@ func TestEveryProfileIsSoundAndDescribed(t *testing.T) {
 	}
 }
 
+func TestEveryDrillIsSoundSaysWhenItPassesAndWorksUnderLoad(t *testing.T) {
+	t.Parallel()
+	if len(Drills()) < 17 {
+		t.Errorf("drills %v", Drills())
+	}
+	for _, name := range Drills() {
+		source, err := Drill(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := profile.Parse(source, nil, result.CheckThresholds)
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		if p.Name != name || len(p.Description) < 150 {
+			t.Errorf("%s.yaml is named %s and described by %q", name, p.Name, p.Description)
+		}
+		if len(p.Thresholds) == 0 || len(p.Faults) == 0 && p.Publish.KillShare == 0 && len(p.Load.Bad) == 0 {
+			t.Errorf("%s has no accident, or no condition under which it passes", name)
+		}
+		if p.Workers.Prefetch < 50 || p.Workers.AckBatch < 2 {
+			t.Errorf("%s: prefetch %d and ack batch %d are one message at a time", name, p.Workers.Prefetch, p.Workers.AckBatch)
+		}
+	}
+}
+
 func TestTheTwoOutagesDifferInTheBreakerAlone(t *testing.T) {
 	t.Parallel()
 	load := func(name string) *profile.Profile {

@@ -26,7 +26,7 @@ type process struct {
 	over    chan struct{} // closed when it has ended
 	ended   chan error    // how
 	killed  atomic.Bool   // on purpose
-	holding atomic.Int64  // deliveries that it has not told the end of
+	told    atomic.Int64  // when it told something last, an offset on the base; 0 is never
 }
 
 // start starts a child. The thread that does it must outlive the child, whose death signal follows it (Linux), so that thread

@@ -131,6 +131,7 @@ func (p *Processes) once(ctx context.Context, s *seat, first bool) (killed bool,
 	if err != nil {
 		return false, fmt.Errorf("start a worker process: %w", err)
 	}
+	c.told.Store(int64(p.cfg.Base.Now()))
 	defer context.AfterFunc(ctx, c.kill)()
 	if err := s.take(c); err != nil {
 		c.kill()
@@ -166,7 +167,7 @@ func (p *Processes) listen(s *seat, c *process) (held map[int64]struct{}) {
 			r.Notes[i].keep(held)
 			r.Notes[i].tell(p, c)
 		}
-		c.holding.Store(int64(len(held)))
+		c.told.Store(int64(p.cfg.Base.Now()))
 		if r.Status != nil {
 			s.note(c, *r.Status)
 		}
@@ -253,8 +254,9 @@ func (p *Processes) turn() *seat {
 // ErrNobody is returned when there is no process to do it to.
 var ErrNobody = errors.New("no worker process is running")
 
-// Freeze stops the process of the next seat (SIGSTOP). holding tells how many deliveries it holds, release lets it go on.
-func (p *Processes) Freeze() (holding func() int64, release func() error, err error) {
+// Freeze stops the process of the next seat (SIGSTOP). silent tells for how long it has told nothing, where a process that is well
+// does so twice a second; release lets it go on.
+func (p *Processes) Freeze() (silent func() time.Duration, release func() error, err error) {
 	c := p.turn().process()
 	if c == nil {
 		return nil, nil, ErrNobody
@@ -262,7 +264,8 @@ func (p *Processes) Freeze() (holding func() int64, release func() error, err er
 	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		return nil, nil, fmt.Errorf("freeze a worker process: %w", err)
 	}
-	return c.holding.Load, func() error { return c.cmd.Process.Signal(syscall.SIGCONT) }, nil
+	silent = func() time.Duration { return p.cfg.Base.Now() - time.Duration(c.told.Load()) }
+	return silent, func() error { return c.cmd.Process.Signal(syscall.SIGCONT) }, nil
 }
 
 // Deaths returns how each process ended that ended unasked.

@@ -119,24 +119,29 @@ func (r *run) redeliveryMarks() []fault.Mark {
 	return append(r.reconnectMarks(), fault.Mark{Name: "redelivered", Value: float64(r.ledger.Counts().Redelivered)})
 }
 
-// workersFreeze stops one process of workers. What it holds, it holds.
+// workersFreeze stops one process of workers. What it holds, and what the broker goes on to send it, is trapped until its
+// connection is given up.
 func (r *run) workersFreeze() fault.Fault {
-	holding := func() int64 { return 0 }
+	silent := func() time.Duration { return 0 }
 	return &fault.Held{
 		Name: fault.KindWorkersFreeze,
 		Hold: func(context.Context) (func(context.Context) error, error) {
-			held, release, err := r.processes.Freeze()
+			since, release, err := r.processes.Freeze()
 			if err != nil {
 				return nil, err
 			}
-			holding = held
+			silent = since
 			return func(context.Context) error {
-				trapped := held() // as it is now, and not what is left of it in a moment
-				holding = func() int64 { return trapped }
+				until := since() // and not what it is after it has told again
+				silent = func() time.Duration { return until }
 				return release()
 			}, nil
 		},
-		Ping:   func(context.Context) error { return nil },
-		Counts: func() []fault.Mark { return []fault.Mark{{Name: "trapped_messages", Value: float64(holding())}} },
+		Ping: func(context.Context) error { return nil },
+		Counts: func() []fault.Mark {
+			return []fault.Mark{
+				{Name: "redelivered", Value: float64(r.ledger.Counts().Redelivered)}, {Name: "silent_seconds", Value: silent().Seconds()},
+			}
+		},
 	}
 }

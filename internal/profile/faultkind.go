@@ -71,13 +71,14 @@ type Mark struct {
 
 // Marks that several faults leave.
 var (
-	markTransient = Mark{Name: "transient_failures", Doc: "attempts that failed with a transient error of the database's own"}
-	markEffects   = Mark{Name: "silent_seconds", Doc: "time in which no handler finished, in gaps of 0.25 s and more"}
-	markConfirms  = Mark{Name: "silent_seconds", Doc: "time in which no publish was answered, in gaps of 0.25 s and more"}
-	markReconnect = Mark{Name: "reconnects", Doc: "connections opened again"}
-	markBlocked   = Mark{Name: "blocked_seconds", Doc: "time in which a producing connection was blocked"}
-	markCopies    = Mark{Name: "copies_refused", Doc: "publishes of the workers, retries and parkings, that were returned or nacked"}
-	markSlow      = Mark{Name: "slow_answers", Doc: "confirms, or handler calls where the target is the database, that took longer than the fault's delay (bandwidth: than 0.1 s)"}
+	markTransient   = Mark{Name: "transient_failures", Doc: "attempts that failed with a transient error of the database's own"}
+	markEffects     = Mark{Name: "silent_seconds", Doc: "time in which no handler finished, in gaps of 0.25 s and more"}
+	markConfirms    = Mark{Name: "silent_seconds", Doc: "time in which no publish was answered, in gaps of 0.25 s and more"}
+	markReconnect   = Mark{Name: "reconnects", Doc: "connections opened again"}
+	markRedelivered = Mark{Name: "redelivered", Doc: "deliveries that the broker had made before"}
+	markBlocked     = Mark{Name: "blocked_seconds", Doc: "time in which a producing connection was blocked"}
+	markCopies      = Mark{Name: "copies_refused", Doc: "publishes of the workers, retries and parkings, that were returned or nacked"}
+	markSlow        = Mark{Name: "slow_answers", Doc: "confirms, or handler calls where the target is the database, that took longer than the fault's delay (bandwidth: than 0.1 s)"}
 )
 
 // FaultKinds returns the known faults, in the order in which they are listed.
@@ -90,9 +91,9 @@ func workersFaultKinds() []FaultKind {
 		{Name: FaultWorkersFail, Doc: "The handlers fail by the shares given.", Takes: []string{"fail"}, NeedsFail: true,
 			Marks: []Mark{{Name: "simulated_failures", Doc: "handler calls that failed by these shares"}}},
 		{Name: FaultWorkersKill, Takes: []string{"times", "point"}, Doc: "Worker processes are ended by SIGKILL, one after the other, each when one of its deliveries has come to the point; another takes its place. Needs workers.processes.",
-			Marks: []Mark{{Name: "redelivered", Doc: "deliveries that the broker had made before"}, markReconnect, {Name: "rounds", Doc: "processes killed", Told: true}}},
+			Marks: []Mark{markRedelivered, markReconnect, {Name: "rounds", Doc: "processes killed", Told: true}}},
 		{Name: FaultWorkersFreeze, Doc: "A worker process is frozen, and goes on. Needs workers.processes.",
-			Marks: []Mark{{Name: "trapped_messages", Doc: "deliveries that the frozen process held at the end of the window"}}},
+			Marks: []Mark{markRedelivered, {Name: "silent_seconds", Doc: "time for which the frozen process had told nothing at the end of the window"}}},
 	}
 }
 

@@ -56,7 +56,7 @@ func TestTheDefaultsAreThoseOfTheDocumentation(t *testing.T) {
 			Tiers: []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute}, Jitter: true, TimeScale: 1},
 		Drain:   Drain{Timeout: time.Minute},
 		Redrive: Redrive{StopShare: 0.5},
-		Expect: Expect{Shed: &zero, Queued: &zero, ConfirmedShortage: &zero},
+		Expect:  Expect{Shed: &zero, Queued: &zero, ConfirmedShortage: &zero},
 	}
 	if got := parseText(t, sound); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %s\nwant %s", Marshal(got), Marshal(want))

@@ -124,12 +124,20 @@ func (f *redriveFlags) check(args []string) error {
 		return bad("--stop-share %g: want 0 to 1", f.stop)
 	case f.filter.OlderThan < 0 || f.filter.YoungerThan < 0:
 		return bad("an age below 0")
-	case f.work && len(args) == 0:
-		return bad("--work needs the folder of a run: only that says what the workers are")
+	default:
+		return f.checkModes(len(args) == 1)
+	}
+}
+
+// checkModes finds flags that do not go together.
+func (f *redriveFlags) checkModes(ofRun bool) error {
+	switch {
+	case f.work && !ofRun:
+		return usageError(fmt.Errorf("%w: --work needs the folder of a run: only that says what the workers are", errFlag))
 	case f.work && f.dryRun:
-		return bad("--work has nothing to do in a dry run")
+		return usageError(fmt.Errorf("%w: --work has nothing to do in a dry run", errFlag))
 	case f.showBody && !f.dryRun:
-		return bad("--show-body is for a dry run")
+		return usageError(fmt.Errorf("%w: --show-body is for a dry run", errFlag))
 	default:
 		return nil
 	}

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"spillway/internal/broker"
 	"spillway/internal/broker/rabbit"
 	"spillway/internal/postgres"
 	"spillway/workers"
@@ -54,11 +56,11 @@ func serve(in io.Reader, out io.Writer) error {
 		return fmt.Errorf("read the task: %w", err)
 	}
 	c := &child{reporter: newReporter(out)}
-	if err := c.prepare(&task); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	if err := c.prepare(ctx, &task); err != nil {
+		return err
+	}
 	var serving errgroup.Group
 	serving.Go(func() error { return c.service.Run(ctx) })
 	go c.obey(orders, cancel) // it ends with the process: there is no way to end the reading of a pipe that nobody closes
@@ -73,7 +75,7 @@ func serve(in io.Reader, out io.Writer) error {
 	return errors.Join(err, c.flush(c.status()))
 }
 
-func (c *child) prepare(t *Task) error {
+func (c *child) prepare(ctx context.Context, t *Task) error {
 	driver, err := rabbit.New(t.Broker)
 	if err != nil {
 		return fmt.Errorf("broker: %w", err)
@@ -82,15 +84,26 @@ func (c *child) prepare(t *Task) error {
 		Base: t.Anchor.join(), Driver: driver.WithVhost(t.Vhost), Observer: c, Links: c, Breakers: c, Reached: c.reached,
 	}
 	if t.Postgres.URI != "" {
-		ctx, cancel := context.WithTimeout(context.Background(), postgres.DefaultConnectTimeout)
-		defer cancel()
-		if c.db, err = postgres.Open(ctx, t.Postgres); err != nil {
+		if c.db, err = open(ctx, t.Postgres); err != nil {
 			return fmt.Errorf("database: %w", err)
 		}
 		in.Pool = c.db.Pool()
 	}
 	c.service, err = NewService(&t.Spec, in)
 	return err
+}
+
+// databaseTimeout bounds the wait for a database that may be away on purpose: the parent has used it with success before.
+const databaseTimeout = 60 * time.Second
+
+func open(ctx context.Context, cfg postgres.Config) (db *postgres.DB, err error) {
+	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
+	defer cancel()
+	for tries := 0; ; tries++ {
+		if db, err = postgres.Open(ctx, cfg); err == nil || !broker.Wait(ctx, broker.Reconnect.Delay(tries, rand.Float64())) {
+			return db, err
+		}
+	}
 }
 
 // obey carries out orders. The end of them is the end of the parent, and a child alone has no business.

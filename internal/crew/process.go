@@ -2,6 +2,7 @@ package crew
 
 import (
 	"bytes"
+	"context"
 	"encoding/gob"
 	"fmt"
 	"io"
@@ -33,8 +34,8 @@ type process struct {
 // belongs to the goroutine that waits.
 func start(executable string) (*process, error) {
 	c := &process{arrived: make(chan reached, 1), over: make(chan struct{}), ended: make(chan error, 1)}
-	c.cmd = exec.Command(executable)
-	c.cmd.Args = []string{"spillway", "worker"} // what a list of processes shows
+	c.cmd = exec.CommandContext(context.Background(), executable) // it is killed by those who know whether that is on purpose
+	c.cmd.Args = []string{"spillway", "worker"}                   // what a list of processes shows
 	c.cmd.Env = append(environment(), childVariable+"=1")
 	c.cmd.Stderr = &c.words
 	c.cmd.SysProcAttr = attributes()

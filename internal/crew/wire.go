@@ -136,13 +136,20 @@ func (r *reporter) flush(s *status) error {
 
 // run writes events as they come, until done is closed.
 func (r *reporter) run(done <-chan struct{}) {
+	gathered := time.NewTimer(0)
+	defer gathered.Stop()
 	for {
 		select {
 		case <-done:
 			return
 		case <-r.wake:
 		}
-		time.Sleep(flushEvery)
+		gathered.Reset(flushEvery)
+		select {
+		case <-done:
+			return
+		case <-gathered.C:
+		}
 		if r.flush(nil) != nil {
 			return
 		}

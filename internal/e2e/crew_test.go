@@ -13,7 +13,7 @@ import (
 // crewed is a short run whose two workers live in a process each.
 func crewed(more ...string) []string {
 	return short(append([]string{
-		"--set", "workers.processes=2", "--set", "inbox.strategy=transaction", "--set", "topology.delivery_limit=-1", "--set", "drain.timeout=15s",
+		"--set", "workers.processes=2", "--set", "workers.concurrency=8", "--set", "inbox.strategy=transaction", "--set", "topology.delivery_limit=-1", "--set", "drain.timeout=15s",
 	}, more...)...)
 }
 
@@ -78,8 +78,9 @@ func TestAnEarlyAckLosesWhatAKilledWorkerHeld(t *testing.T) {
 			r := runProfile(t, call{args: crewed("-z", "4s", "--set", "workers.ack="+ack, "--set", "drain.timeout=8s",
 				"--set", "faults=[{kind: workers.kill, point: before-commit, times: 5, from: 500ms, for: 3s}]"), env: s.env()}, 4)
 			r.finding(t, "lost")
-			if m := r.Messages; m.Lost < 5 || m.DuplicateEffects != 0 || m.Applied+m.Lost != m.Offered {
-				t.Errorf("account %+v, want at least the message of each kill lost, and the others applied", m)
+			// An ack before the COMMIT may still be on its way to the socket when the kill comes.
+			if m := r.Messages; m.Lost == 0 || m.DuplicateEffects != 0 || m.Applied+m.Lost != m.Offered {
+				t.Errorf("account %+v, want messages of the kills lost, and the others applied", m)
 			}
 			s.discard(t, r.Run.ID)
 		})
@@ -92,7 +93,7 @@ func TestAnEarlyAckAloneLosesNothing(t *testing.T) {
 	for _, ack := range []string{"auto", "on-delivery", "before-commit"} {
 		t.Run(ack, func(t *testing.T) {
 			t.Parallel()
-			r := runProfile(t, call{args: short("--set", "inbox.strategy=transaction", "--set", "workers.ack="+ack), env: s.env()}, 0)
+			r := runProfile(t, call{args: short("--set", "inbox.strategy=transaction", "--set", "workers.concurrency=8", "--set", "workers.ack="+ack), env: s.env()}, 0)
 			r.noErrors(t)
 			if m := r.Messages; m.Applied != 500 || m.Delivered != 500 {
 				t.Errorf("account %+v", m)

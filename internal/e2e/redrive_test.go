@@ -10,7 +10,7 @@ import (
 // missed.
 func parked(t *testing.T, s shared) run {
 	t.Helper()
-	return runProfile(t, call{args: short("--set", "workers.fail.permanent=0.2", "--set", "seed=3", "--set", "inbox.strategy=transaction",
+	return runProfile(t, call{args: short("--set", "workers.fail.permanent=0.2", "--set", "seed=3", "--set", "inbox.strategy=transaction", "--set", "workers.concurrency=8",
 		"--set", "thresholds=[messages.parked==0]"), env: s.env()}, 3)
 }
 
@@ -55,7 +55,7 @@ func TestARedriveMovesWhatIsChosenAndItsWorkersApplyIt(t *testing.T) {
 func TestARedriveAsAPhaseAppliesWhatAnOutageParked(t *testing.T) {
 	t.Parallel()
 	s := sharedServers(t)
-	r := runProfile(t, call{args: short("-z", "3s", "--set", "inbox.strategy=transaction", "--set", "retry.attempts=2", "--set", "retry.unknown_attempts=2",
+	r := runProfile(t, call{args: short("-z", "3s", "--set", "inbox.strategy=transaction", "--set", "workers.concurrency=8", "--set", "retry.attempts=2", "--set", "retry.unknown_attempts=2",
 		"--set", "topology.tiers=[50ms]", "--set", "redrive.rate=500",
 		"--set", "faults=[{kind: workers.fail, from: 500ms, for: 1s, fail: {transient: 1}}]"), env: s.env()}, 0)
 	r.noErrors(t)

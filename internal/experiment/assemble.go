@@ -85,7 +85,7 @@ func (r *run) serveMetrics() error {
 	var err error
 	r.metrics, err = metrics.New(registry, metrics.Options{
 		RunID: r.o.RunID, Profile: r.o.Profile.Name, Version: r.o.Version, Revision: r.o.Revision,
-		Tiers: r.tierNames(), Faults: kinds,
+		Tiers: r.tierNames(), Faults: kinds, Latencies: r.latencies,
 	})
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)

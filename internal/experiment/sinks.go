@@ -152,7 +152,9 @@ func (r *run) wrote(e outbox.Written, queued bool) {
 	if !e.Warmup {
 		r.latencies.ScheduleLag.Record(e.Began - e.Scheduled)
 	}
-	r.metrics.Written(e.Began-e.Scheduled, e.Warmup, queued)
+	if queued {
+		r.metrics.Queued()
+	}
 }
 
 // relayed hears of an outbox's writers and relays.
@@ -172,7 +174,7 @@ func (r relayed) Relayed(e outbox.Relayed) {
 	if !e.Warmup {
 		r.run.latencies.RelayLag.Record(e.Lag)
 	}
-	r.run.metrics.Relayed(e.Lag, e.Warmup)
+	r.run.metrics.Relayed()
 }
 
 // readOrders reads the load side's tables: which events are pending, and what the way of publishing has lost.

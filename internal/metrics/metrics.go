@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"spillway/internal/event"
+	"spillway/internal/latency"
 )
 
 // Options says what a run's metrics are labelled with.
@@ -26,6 +27,8 @@ type Options struct {
 	Revision string   // of this build
 	Tiers    []string // nominal names of the retry tiers, a closed set
 	Faults   []string // kinds of faults, a closed set
+
+	Latencies *latency.Set // the run's recorders, which hear the same events and are shown as histograms
 }
 
 // Metrics is the instruments of one run. It implements the observers of package event, is safe for concurrent use and
@@ -52,7 +55,7 @@ func New(reg prometheus.Registerer, o Options) (*Metrics, error) {
 		reg: prometheus.WrapRegistererWith(prometheus.Labels{"run_id": o.RunID, "profile": o.Profile}, reg),
 	}
 	b.buildInfo(o)
-	m := &Metrics{load: newLoad(b), work: newWork(b, o), links: newLinks(b), circuit: newCircuit(b), state: newState(b, o)}
+	m := &Metrics{load: newLoad(b, o.Latencies), work: newWork(b, o), links: newLinks(b), circuit: newCircuit(b), state: newState(b, o)}
 	if b.err != nil {
 		return nil, fmt.Errorf("register metrics: %w", b.err)
 	}

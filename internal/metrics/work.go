@@ -22,14 +22,15 @@ type work struct {
 	republished family[prometheus.Counter]
 	forgotten   prometheus.Counter
 	perMessage  prometheus.Histogram
-	sojourn     prometheus.Histogram
-	service     prometheus.Histogram
 }
 
 // retriesBuckets are upper bounds of the retries of one message: each of the first few, then by about a half.
 var retriesBuckets = []float64{0, 1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50}
 
 func newWork(b *builder, o Options) work {
+	b.durations("sojourn_seconds",
+		"Effect or refusal committed less the due instant, free of coordinated omission. Measured part only.", o.Latencies.Sojourn)
+	b.durations("service_seconds", "Handler start to COMMIT, of effects and refusals. Measured part only.", o.Latencies.Service)
 	deliveries := b.counters("deliveries_total", "Deliveries to workers; redelivered is the broker's flag.",
 		"redelivered", []string{"true", "false"})
 	return work{
@@ -46,10 +47,6 @@ func newWork(b *builder, o Options) work {
 		forgotten: b.counter("inbox_forgotten_total", "Claims that the inbox's retention has let go."),
 		perMessage: b.histogram("message_retries",
 			"Retries that a message had had when it was applied, refused or parked.", retriesBuckets),
-		sojourn: b.histogram("sojourn_seconds",
-			"Effect or refusal committed less the due instant, free of coordinated omission. Measured part only.", latencyBuckets),
-		service: b.histogram("service_seconds",
-			"Handler start to COMMIT, of effects and refusals. Measured part only.", latencyBuckets),
 	}
 }
 
@@ -81,13 +78,6 @@ func (w *work) Handled(e event.Handled) {
 		return
 	}
 	w.perMessage.Observe(float64(e.Attempt - 1))
-	if e.Warmup {
-		return
-	}
-	w.service.Observe((e.Finished - e.Started).Seconds())
-	if e.Seq >= 0 { // a foreign message was not scheduled by this run
-		w.sojourn.Observe((e.Finished - e.Scheduled).Seconds())
-	}
 }
 
 // Retried implements event.WorkObserver.

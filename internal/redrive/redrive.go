@@ -104,17 +104,26 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 
 const closeTimeout = 5 * time.Second
 
-// redriver is one redrive. One goroutine owns it.
+// redriver is one redrive. One goroutine owns it. It reads all the time, whatever the rate at which it moves, since what comes to
+// parking meanwhile must be seen at once; the prefetch bounds what it holds for that.
 type redriver struct {
 	o        Options
 	sum      Summary
+	received int64 // deliveries, those of what came meanwhile too
 	limit    *rate.Limiter
 	producer *broker.Producer
 	answers  chan broker.Settlement
 	readers  []broker.Consumer // the last one reads; those before are full of what was not chosen
 	kept     int               // by the last one
+	chosen   []chosen          // and not on their way yet
 	under    [window]move
 	free     []int
+}
+
+// chosen is one message that is to be moved.
+type chosen struct {
+	from broker.Consumer
+	*broker.Delivery
 }
 
 // move is one message on its way.
@@ -132,45 +141,54 @@ func (r *redriver) run(ctx context.Context) error {
 	if err := r.read(ctx); err != nil {
 		return err
 	}
-	idle, tell := time.NewTimer(idleAfter), time.NewTicker(tellEvery)
+	idle, tell, next := time.NewTimer(idleAfter), time.NewTicker(tellEvery), time.NewTimer(time.Hour)
 	defer idle.Stop()
 	defer tell.Stop()
-	for !r.through() {
+	defer next.Stop()
+	for waiting := false; !r.through(); {
+		if !waiting && len(r.chosen) > 0 && len(r.free) > 0 {
+			next.Reset(r.limit.Reserve().Delay())
+			waiting = true
+		}
 		reader := r.readers[len(r.readers)-1]
+		var err error
 		select {
+		case <-next.C:
+			waiting = false
+			err = r.move(ctx)
 		case batch, open := <-reader.Deliveries():
 			if !open {
 				return fmt.Errorf("%w: %w", errLost, reader.Err())
 			}
-			if err := r.takeAll(ctx, batch); err != nil {
-				return err
-			}
+			r.takeAll(reader, batch)
 			idle.Reset(idleAfter)
 		case s := <-r.answers:
-			if err := r.settle(ctx, s); err != nil {
-				return err
-			}
+			err = r.settle(ctx, s)
 		case <-idle.C:
-			over, err := r.more(ctx)
-			if over || err != nil {
-				return errors.Join(err, r.await(ctx))
-			}
+			err = r.more(ctx)
 			idle.Reset(idleAfter)
 		case <-tell.C:
-			if err := r.watch(ctx); err != nil {
-				return errors.Join(err, r.await(ctx))
-			}
+			err = r.watch(ctx)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
+		if err != nil {
+			return errors.Join(err, r.await(ctx))
+		}
 	}
-	return r.await(ctx)
+	if r.o.DryRun {
+		return nil
+	}
+	return r.watch(ctx)
 }
 
-// through reports whether everything was seen that lay there, or as much was chosen as is wanted.
+// through reports whether everything was seen that lay there, or as much was chosen as is wanted, and all of it was moved.
 func (r *redriver) through() bool {
-	return r.sum.Seen >= r.sum.Parked || r.o.Limit > 0 && r.sum.Chosen >= r.o.Limit
+	seen := r.sum.Seen >= r.sum.Parked || r.limited()
+	return seen && len(r.chosen) == 0 && len(r.free) == window
 }
+
+func (r *redriver) limited() bool { return r.o.Limit > 0 && r.sum.Chosen >= r.o.Limit }
 
 // read opens a reader.
 func (r *redriver) read(ctx context.Context) error {
@@ -182,60 +200,55 @@ func (r *redriver) read(ctx context.Context) error {
 	return nil
 }
 
-// more is asked when nothing has come for a while: it reports whether there is nothing, and opens another reader when the last one
-// is full.
-func (r *redriver) more(ctx context.Context) (over bool, err error) {
+// more is asked when nothing has come for a while: it opens another reader when the last one is full of what it keeps, and gives up
+// what lay there at the start and has gone meanwhile, expired or taken by others.
+func (r *redriver) more(ctx context.Context) error {
 	ready, err := r.o.Ready(ctx)
 	switch {
 	case err != nil:
-		return false, err
-	case ready == 0:
-		return len(r.readers[len(r.readers)-1].Deliveries()) == 0, nil
-	case r.kept == prefetch:
-		return false, r.read(ctx)
-	default:
-		return false, nil
-	}
-}
-
-func (r *redriver) takeAll(ctx context.Context, all []*broker.Delivery) error {
-	for _, d := range all {
-		if r.through() {
-			return nil
-		}
-		if err := r.take(ctx, d); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// take moves one message, if it is chosen.
-func (r *redriver) take(ctx context.Context, d *broker.Delivery) error {
-	r.sum.Seen++
-	if !r.o.Filter.Matches(d, time.Now()) {
-		r.kept++
-		return nil
-	}
-	r.sum.Chosen++
-	if r.o.Chosen != nil {
-		r.o.Chosen(d)
-	}
-	if r.o.DryRun {
-		r.kept++
-		return nil
-	}
-	if err := r.limit.Wait(ctx); err != nil {
 		return err
+	case ready == 0 && len(r.readers[len(r.readers)-1].Deliveries()) == 0:
+		r.sum.Parked = r.sum.Seen
+		return nil
+	case ready > 0 && r.kept == prefetch:
+		return r.read(ctx)
+	default:
+		return nil
 	}
-	for len(r.free) == 0 {
-		if err := r.settleNext(ctx); err != nil {
-			return err
+}
+
+// takeAll notes deliveries, and chooses among those that lay there at the start.
+func (r *redriver) takeAll(from broker.Consumer, all []*broker.Delivery) {
+	for _, d := range all {
+		r.received++
+		if r.sum.Seen >= r.sum.Parked || r.limited() {
+			r.kept++
+			continue
 		}
+		r.sum.Seen++
+		if !r.o.Filter.Matches(d, time.Now()) {
+			r.kept++
+			continue
+		}
+		r.sum.Chosen++
+		if r.o.Chosen != nil {
+			r.o.Chosen(d)
+		}
+		if r.o.DryRun {
+			r.kept++
+			continue
+		}
+		r.chosen = append(r.chosen, chosen{from, d})
 	}
+}
+
+// move publishes the next chosen message.
+func (r *redriver) move(ctx context.Context) error {
+	next := r.chosen[0]
+	r.chosen = r.chosen[1:]
 	i := r.free[len(r.free)-1]
 	r.free = r.free[:len(r.free)-1]
-	r.under[i] = move{from: r.readers[len(r.readers)-1], tag: d.Tag, message: r.copyOf(d)}
+	r.under[i] = move{from: next.from, tag: next.Tag, message: r.copyOf(next.Delivery)}
 	return r.publish(ctx, i)
 }
 
@@ -302,7 +315,7 @@ func (r *redriver) watch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.sum.Back = max(0, int64(ready)+r.sum.Seen-r.sum.Parked)
+	r.sum.Back = max(0, int64(ready)+r.received-r.sum.Parked)
 	if r.o.Progress != nil {
 		r.o.Progress(r.sum)
 	}

@@ -40,7 +40,7 @@ type Recorder struct {
 
 // samples is what a recorder holds, under one name or two.
 type samples struct {
-	mu        sync.Mutex // guards the next three; taken after slow
+	mu        *sync.Mutex // guards the next three; taken after slow. Recorders of one event share it
 	active    *hdrhistogram.Histogram
 	negatives int64
 	overflows int64
@@ -53,7 +53,20 @@ type samples struct {
 
 // NewRecorder returns an empty recorder. The name is that of its key in results and of its file.
 func NewRecorder(name string) *Recorder {
-	return &Recorder{name, &samples{active: newHistogram(), total: newHistogram(), spare: newHistogram()}}
+	return newRecorder(name, new(sync.Mutex))
+}
+
+func newRecorder(name string, mu *sync.Mutex) *Recorder {
+	return &Recorder{name, &samples{mu: mu, active: newHistogram(), total: newHistogram(), spare: newHistogram()}}
+}
+
+// together returns recorders that are recorded in one event, under one lock.
+func together(names ...string) (*sync.Mutex, []*Recorder) {
+	mu, all := new(sync.Mutex), make([]*Recorder, len(names))
+	for i, name := range names {
+		all[i] = newRecorder(name, mu)
+	}
+	return mu, all
 }
 
 func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(lowest, int64(Max), digits) }
@@ -68,13 +81,18 @@ func (r *Recorder) Name() string { return r.name }
 // into a value that was never measured. It does not allocate.
 func (r *Recorder) Record(d time.Duration) {
 	r.mu.Lock()
+	r.record(d)
+	r.mu.Unlock()
+}
+
+// record is Record for who holds the lock.
+func (r *Recorder) record(d time.Duration) {
 	switch {
 	case d < 0:
 		r.negatives++
 	case d > Max || r.active.RecordValue(int64(d)) != nil:
 		r.overflows++
 	}
-	r.mu.Unlock()
 }
 
 // Negatives returns how many durations were below zero: a clock or an order of events that is not what it was taken for.

@@ -2,6 +2,7 @@ package latency
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"spillway/internal/broker"
@@ -24,18 +25,24 @@ type Set struct {
 	ScheduleLag           *Recorder // sent - scheduled, of first publishes: the generator's own health
 	RelayLag              *Recorder // confirm seen - outbox row written
 	DelayError            *Recorder // delivered again - written to a retry tier - its TTL; warm-up included
+
+	confirming *sync.Mutex // of Confirm and Acceptance
+	handling   *sync.Mutex // of Service and both sojourns
 }
 
 // NewSet returns empty recorders.
 func NewSet() *Set {
-	confirm := NewRecorder("confirm")
+	confirming, settled := together("confirm", "acceptance")
+	handling, handled := together("service", "sojourn", "sojourn_uncorrected")
 	return &Set{
-		Confirm:               confirm,
-		Acceptance:            NewRecorder("acceptance"),
-		AcceptanceUncorrected: confirm.As("acceptance_uncorrected"),
-		Sojourn:               NewRecorder("sojourn"),
-		SojournUncorrected:    NewRecorder("sojourn_uncorrected"),
-		Service:               NewRecorder("service"),
+		Confirm:               settled[0],
+		Acceptance:            settled[1],
+		AcceptanceUncorrected: settled[0].As("acceptance_uncorrected"),
+		Service:               handled[0],
+		Sojourn:               handled[1],
+		SojournUncorrected:    handled[2],
+		confirming:            confirming,
+		handling:              handling,
 		ScheduleLag:           NewRecorder("schedule_lag"),
 		RelayLag:              NewRecorder("relay_lag"),
 		DelayError:            NewRecorder("delay_error"),
@@ -94,8 +101,10 @@ func (s *Set) Settled(e event.Settled) {
 	if e.Warmup || e.Replay || e.Outcome != broker.Confirmed {
 		return
 	}
-	s.Confirm.Record(e.At - e.Sent)
-	s.Acceptance.Record(e.At - e.Scheduled)
+	s.confirming.Lock()
+	s.Confirm.record(e.At - e.Sent)
+	s.Acceptance.record(e.At - e.Scheduled)
+	s.confirming.Unlock()
 }
 
 // Delivered implements event.WorkObserver.
@@ -111,13 +120,15 @@ func (s *Set) Handled(e event.Handled) {
 	if e.Warmup || (e.Result != event.Applied && e.Result != event.Refused) {
 		return
 	}
-	s.Service.Record(e.Finished - e.Started)
+	s.handling.Lock()
+	defer s.handling.Unlock()
+	s.Service.record(e.Finished - e.Started)
 	if e.Seq < 0 {
 		return
 	}
-	s.Sojourn.Record(e.Finished - e.Scheduled)
+	s.Sojourn.record(e.Finished - e.Scheduled)
 	if e.SentAt != 0 {
-		s.SojournUncorrected.Record(e.Finished - e.SentAt)
+		s.SojournUncorrected.record(e.Finished - e.SentAt)
 	}
 }
 

@@ -39,14 +39,6 @@ func (b *builder) gauge(name, help string) prometheus.Gauge {
 	return g
 }
 
-func (b *builder) histogram(name, help string, buckets []float64) prometheus.Histogram {
-	h := prometheus.NewHistogram(prometheus.HistogramOpts{
-		Namespace: namespace, Name: name, Help: help, Buckets: buckets,
-	})
-	b.register(h)
-	return h
-}
-
 // counters makes a counter for each value of a closed set of one label, and one for what lies outside.
 func (b *builder) counters(name, help, label string, values []string) family[prometheus.Counter] {
 	vec := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, []string{label})

@@ -359,3 +359,25 @@ func BenchmarkHandled(b *testing.B) {
 		m.Handled(event.Handled{Attempt: 1, Finished: 3 * ms, Result: event.Applied})
 	}
 }
+
+func TestRetriesPerMessageFallIntoTheirBuckets(t *testing.T) {
+	t.Parallel()
+	m, reg := setup(t)
+	for _, attempt := range []int{1, 1, 3, 9, 1000} {
+		m.Parked(event.Parked{Attempt: attempt, Reason: "attempts-exhausted"})
+	}
+	for _, f := range gather(t, reg) {
+		if f.GetName() != "spillway_message_retries" {
+			continue
+		}
+		for _, b := range f.GetMetric()[0].GetHistogram().GetBucket() {
+			want := map[float64]uint64{0: 2, 1: 2, 2: 3, 7: 3, 10: 4, 50: 4}
+			if n, told := want[b.GetUpperBound()]; told && n != b.GetCumulativeCount() {
+				t.Errorf("%d messages of at most %v retries, want %d", b.GetCumulativeCount(), b.GetUpperBound(), n)
+			}
+		}
+		if h := f.GetMetric()[0].GetHistogram(); h.GetSampleCount() != 5 {
+			t.Errorf("%d messages, want 5", h.GetSampleCount())
+		}
+	}
+}

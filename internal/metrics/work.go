@@ -21,7 +21,7 @@ type work struct {
 	acks        prometheus.Counter
 	republished family[prometheus.Counter]
 	forgotten   prometheus.Counter
-	perMessage  prometheus.Histogram
+	perMessage  *whole
 }
 
 // retriesBuckets are upper bounds of the retries of one message: each of the first few, then by about a half.
@@ -45,7 +45,7 @@ func newWork(b *builder, o Options) work {
 		republished: b.counters("worker_publish_outcomes_total",
 			"Publishes by workers, to retry tiers and parking, by what came of each try.", "outcome", names(broker.Outcomes[:])),
 		forgotten: b.counter("inbox_forgotten_total", "Claims that the inbox's retention has let go."),
-		perMessage: b.histogram("message_retries",
+		perMessage: b.whole("message_retries",
 			"Retries that a message had had when it was applied, refused or parked.", retriesBuckets),
 	}
 }
@@ -77,7 +77,7 @@ func (w *work) Handled(e event.Handled) {
 	if e.Result != event.Applied && e.Result != event.Refused {
 		return
 	}
-	w.perMessage.Observe(float64(e.Attempt - 1))
+	w.perMessage.observe(e.Attempt - 1)
 }
 
 // Retried implements event.WorkObserver.
@@ -86,7 +86,7 @@ func (w *work) Retried(e event.Retried) { w.retries.at(e.Tier).Inc() }
 // Parked implements event.WorkObserver.
 func (w *work) Parked(e event.Parked) {
 	w.parked.at(e.Reason).Inc()
-	w.perMessage.Observe(float64(e.Attempt - 1))
+	w.perMessage.observe(e.Attempt - 1)
 }
 
 // Released implements event.WorkObserver.

@@ -59,8 +59,7 @@ func DerivedID(messageID, eventType string) string {
 	_, _ = h.Write([]byte{0})
 	_, _ = h.Write([]byte(eventType))
 	sum := h.Sum(nil)
-	hi, lo := be64(sum[:8]), be64(sum[8:])
-	return formatUUID(hi&^0xf000|0x8000, lo&^(0b11<<62)|0b10<<62)
+	return formatUUID(asVersion8(be64(sum[:8]), be64(sum[8:])))
 }
 
 func runTag(run string) uint32 {
@@ -77,12 +76,16 @@ func be64(b []byte) (v uint64) {
 }
 
 func formatUUID(hi, lo uint64) string {
+	text := uuidText(hi, lo)
+	return string(text[:])
+}
+
+func uuidText(hi, lo uint64) (out [36]byte) {
 	var raw [16]byte
 	for i := range 8 {
 		raw[i] = byte(hi >> (56 - 8*i))
 		raw[8+i] = byte(lo >> (56 - 8*i))
 	}
-	var out [36]byte
 	hex.Encode(out[0:8], raw[0:4])
 	out[8] = '-'
 	hex.Encode(out[9:13], raw[4:6])
@@ -92,7 +95,7 @@ func formatUUID(hi, lo uint64) string {
 	hex.Encode(out[19:23], raw[8:10])
 	out[23] = '-'
 	hex.Encode(out[24:36], raw[10:16])
-	return string(out[:])
+	return out
 }
 
 func parseUUID(s string) (hi, lo uint64, ok bool) {

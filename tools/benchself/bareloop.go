@@ -20,13 +20,14 @@ func (bareLoop) targets() []target {
 }
 
 func (bareLoop) steps(o options) (int, time.Duration) {
-	return o.pairs, 2*(feedWarmup+bareFor+time.Second) + quiet
+	return bareMore * o.pairs, 2*(feedWarmup+bareFor+time.Second) + quiet
 }
 
-// What is fed here: twice as much as elsewhere, since the two sides are close to each other.
+// What is fed here: twice as much, and twice as often, as elsewhere, since the two sides are close to each other.
 const (
 	bareFor  = 5 * time.Second
 	bareRows = 500_000
+	bareMore = 2 // times the pairs of the others
 )
 
 func (m bareLoop) run(ctx context.Context, e *env) (s section, err error) {
@@ -34,7 +35,7 @@ func (m bareLoop) run(ctx context.Context, e *env) (s section, err error) {
 		return s, err
 	}
 	t := task{Strategy: inbox.StrategyBatch, SKUs: 1000, Duration: bareFor, Warmup: feedWarmup, Callers: feedCallers, Conns: feedConns, Lanes: feedLanes, Rows: bareRows}
-	pairs, err := e.pairs(ctx, "bare loop",
+	pairs, err := e.times(ctx, bareMore*e.o.pairs, "bare loop",
 		side{"batch", func(ctx context.Context) (measurement, error) { return e.child(ctx, "feed", t) }},
 		side{"bare loop", func(ctx context.Context) (measurement, error) { return e.child(ctx, "bare", t) }})
 	if err != nil {

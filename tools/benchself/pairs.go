@@ -47,8 +47,13 @@ type pair struct {
 
 // pairs runs both sides in turn in the order A B B A, so that a drift of the machine falls on both.
 func (e *env) pairs(ctx context.Context, what string, a, b side) ([]pair, error) {
+	return e.times(ctx, e.o.pairs, what, a, b)
+}
+
+// times is pairs with a number of its own.
+func (e *env) times(ctx context.Context, n int, what string, a, b side) ([]pair, error) {
 	var done []pair
-	for i := range e.o.pairs {
+	for i := range n {
 		p := pair{others: others(ctx)}
 		first, second := func() (err error) { p.a, err = a.once(ctx); return err }, func() (err error) { p.b, err = b.once(ctx); return err }
 		if i%2 == 1 {
@@ -61,7 +66,7 @@ func (e *env) pairs(ctx context.Context, what string, a, b side) ([]pair, error)
 		}
 		done = append(done, p)
 		e.others = append(e.others, p.others)
-		e.step("%s, pair %d of %d: %s %s, %s %s", what, i+1, e.o.pairs, a.name, perSecond(p.a.PerSecond), b.name, perSecond(p.b.PerSecond))
+		e.step("%s, pair %d of %d: %s %s, %s %s", what, i+1, n, a.name, perSecond(p.a.PerSecond), b.name, perSecond(p.b.PerSecond))
 	}
 	return done, nil
 }

@@ -90,6 +90,9 @@ type call struct {
 	done   chan outcome // room for one, so that no lane waits for a caller
 }
 
+// outcomes are channels of calls that are over. To make one for each message took a tenth of what a call costs.
+var outcomes = sync.Pool{New: func() any { return make(chan outcome, 1) }}
+
 // outcome is what Apply returns.
 type outcome struct {
 	result event.Result
@@ -115,7 +118,7 @@ func (b *Batch) Apply(ctx context.Context, c Claim) (event.Result, error) {
 	if err != nil {
 		return 0, err
 	}
-	one := &call{claim: c, key: k, done: make(chan outcome, 1)}
+	one := &call{claim: c, key: k, done: outcomes.Get().(chan outcome)}
 	if err := b.enter(ctx, one); err != nil {
 		return 0, fmt.Errorf("apply message %s: %w", c.MessageID, err)
 	}
@@ -148,6 +151,7 @@ func (b *Batch) enter(ctx context.Context, one *call) error {
 func (b *Batch) await(ctx context.Context, one *call) outcome {
 	select {
 	case o := <-one.done:
+		outcomes.Put(one.done) // empty, and a lane answers a call once
 		return o
 	case <-ctx.Done():
 	}

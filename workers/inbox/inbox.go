@@ -122,12 +122,13 @@ func (c *Claim) key() (k key, err error) {
 			return key{}, fmt.Errorf("message %q, text %q: %w", c.MessageID, text, postgres.ErrInvalidInput)
 		}
 	}
-	if err := k.message.Scan(c.MessageID); err != nil {
-		return key{}, fmt.Errorf("message id %q is no UUID: %w", c.MessageID, postgres.ErrInvalidInput)
+	id, canonical := envelope.ParseUUID(c.MessageID)
+	k.message.Bytes, k.message.Valid = id, canonical
+	if !canonical { // of somebody else, who may spell it in another way
+		if err := k.message.Scan(c.MessageID); err != nil {
+			return key{}, fmt.Errorf("message id %q is no UUID: %w", c.MessageID, postgres.ErrInvalidInput)
+		}
 	}
-	// From the canonical text, so that a spelling of the id in capitals derives the same.
-	if err := k.refusal.Scan(envelope.DerivedID(k.message.String(), TypeStockRefused)); err != nil {
-		return key{}, fmt.Errorf("message %q, id of its refusal: %w", c.MessageID, err)
-	}
+	k.refusal.Bytes, k.refusal.Valid = envelope.UUID(k.message.Bytes).Derived(TypeStockRefused), true
 	return k, nil
 }

@@ -34,7 +34,9 @@ func (id UUID) Derived(eventType string) (derived UUID) {
 }
 
 // asVersion8 sets version and variant (RFC 9562, section 5.8).
-func asVersion8(hi, lo uint64) (uint64, uint64) { return hi&^0xf000 | 0x8000, lo&^(0b11<<62) | 0b10<<62 }
+func asVersion8(hi, lo uint64) (uint64, uint64) {
+	return hi&^0xf000 | 0x8000, lo&^(0b11<<62) | 0b10<<62
+}
 
 // hash128 is FNV-1a with 128 bits, as in package hash/fnv, but on the stack.
 type hash128 struct{ hi, lo uint64 }

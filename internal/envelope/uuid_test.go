@@ -27,7 +27,7 @@ func FuzzADerivedUUIDIsTheDerivedID(f *testing.F) {
 	})
 }
 
-func TestADerivedUUIDTakesNoMemory(t *testing.T) {
+func TestADerivedUUIDTakesNoMemory(t *testing.T) { //nolint:paralleltest // allocations of the whole process are counted
 	id, _ := ParseUUID("018f0000-0000-7000-8000-0000000000ff")
 	if n := testing.AllocsPerRun(100, func() { id.Derived("stock.refused") }); n != 0 {
 		t.Errorf("%v allocations", n)

@@ -146,10 +146,7 @@ func (r *redriver) run(ctx context.Context) error {
 	defer tell.Stop()
 	defer next.Stop()
 	for waiting := false; !r.through(); {
-		if !waiting && len(r.chosen) > 0 && len(r.free) > 0 {
-			next.Reset(r.limit.Reserve().Delay())
-			waiting = true
-		}
+		waiting = r.schedule(next, waiting)
 		reader := r.readers[len(r.readers)-1]
 		var err error
 		select {
@@ -180,6 +177,15 @@ func (r *redriver) run(ctx context.Context) error {
 		return nil
 	}
 	return r.watch(ctx)
+}
+
+// schedule sets the timer of the next move, unless it is set or there is nothing to move.
+func (r *redriver) schedule(next *time.Timer, waiting bool) bool {
+	if waiting || len(r.chosen) == 0 || len(r.free) == 0 {
+		return waiting
+	}
+	next.Reset(r.limit.Reserve().Delay())
+	return true
 }
 
 // through reports whether everything was seen that lay there, or as much was chosen as is wanted, and all of it was moved.

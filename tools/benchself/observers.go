@@ -28,7 +28,7 @@ func (observers) targets() []target {
 
 // observedFor is the measured part of each run. A profile has a hundred samples for each second of CPU time, so a run of a
 // few seconds has a few hundred, of which a share is not known to the percent.
-const observedFor = 15 * time.Second
+const observedFor = 10 * time.Second
 
 func (observers) steps(o options) (int, time.Duration) {
 	return o.pairs, 2*(observedFor+o.load.warmup) + 3*time.Second

@@ -30,8 +30,8 @@ func (retention) targets() []target {
 const (
 	retainFor   = time.Second
 	retainEvery = 250 * time.Millisecond
-	retainFeed  = 6 * time.Second
-	retainRows  = 400_000 // at most
+	retainFeed  = 4 * time.Second
+	retainRows  = 300_000 // at most
 )
 
 func (retention) steps(o options) (int, time.Duration) {

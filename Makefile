@@ -9,7 +9,7 @@ LDFLAGS  += -X spillway/internal/cli.version=$(VERSION)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup bench bench-self bench-memory test cover lint vuln fmt fmt-check tidy-check smoke clean
+.PHONY: help build setup bench bench-self bench-memory test cover lint vuln fmt fmt-check tidy-check smoke drills drills-random drills-nightly clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,15 @@ tidy-check: ## fail when go.mod or go.sum is not tidy
 
 smoke: setup ## a short run of steady on servers of its own, its verdict checked
 	@tools/smoke.sh
+
+drills: setup ## every drill on real servers, with its table
+	bin/spillway drill --all
+
+drills-random: setup ## five random drills (N=5 SEED=1), each with an account of every message
+	bin/spillway drill --random $(or $(N),5) --seed $(or $(SEED),1) --quiet
+
+drills-nightly: setup ## a hundred random drills with fixed seeds: 45 minutes
+	bin/spillway drill --random 100 --seed 1 --quiet --junit results/drills-nightly.xml
 
 clean: ## remove what was built; results and the stack root stay
 	rm -rf bin

@@ -58,7 +58,7 @@ func TestEveryDrillIsSoundSaysWhenItPassesAndWorksUnderLoad(t *testing.T) {
 		if p.Name != name || len(p.Description) < 150 {
 			t.Errorf("%s.yaml is named %s and described by %q", name, p.Name, p.Description)
 		}
-		if len(p.Thresholds) == 0 || len(p.Faults) == 0 && p.Publish.KillShare == 0 && len(p.Load.Bad) == 0 {
+		if len(p.Thresholds) == 0 || len(p.Faults) == 0 && p.Publish.KillShare == 0 && len(p.Load.Bad) == 0 && p.Workers.Fail.Dies == 0 {
 			t.Errorf("%s has no accident, or no condition under which it passes", name)
 		}
 		if p.Workers.Prefetch < 50 || p.Workers.AckBatch < 2 {

@@ -33,6 +33,7 @@ type handled struct {
 	err    error
 	// simulated says that the failure model asked for the failure.
 	simulated bool
+	dead      bool           // the handler ended without a result
 	order     envelope.Order // as far as it could be read
 }
 
@@ -70,6 +71,8 @@ func (h *handler) work(ctx context.Context, d *broker.Delivery, o *envelope.Orde
 		return simulated(permanent(retry.ForbiddenTransition, errSimulatedPermanent))
 	case service.Unknown:
 		return simulated(failed(retry.Unknown, errSimulatedUnknown))
+	case service.Dies:
+		return handled{dead: true}
 	}
 	result, err := h.inbox.Apply(ctx, inbox.Claim{
 		MessageID: d.MessageID, Seq: seq, Instance: d.Headers.Instance, SKU: o.Data.SKU, Count: o.Data.Count,

@@ -35,6 +35,7 @@ type settlement uint8
 const (
 	ack settlement = iota
 	reject
+	requeue // reject it, back to the queue: that counts towards the delivery limit, which a nack does not (RabbitMQ 4.3)
 	release // leave it unsettled: it goes back to the queue when the channel ends
 )
 

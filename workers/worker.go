@@ -239,6 +239,11 @@ func (s *session) settle(v verdict) {
 		if s.acks.remove(v.tag) {
 			_ = s.consumer.Reject(v.tag, false) // an error ends the channel, which Done tells
 		}
+	case requeue:
+		if s.acks.remove(v.tag) {
+			_ = s.consumer.Reject(v.tag, true) // the same
+		}
+		s.service.cfg.Observer.Released(v.seq, s.service.cfg.Base.Now())
 	case release: // stays unacked until the channel ends
 		s.service.cfg.Observer.Released(v.seq, s.service.cfg.Base.Now())
 	}

@@ -142,6 +142,10 @@ func (s *Service) attempt(abort, channel context.Context, d *broker.Delivery, co
 	started := s.cfg.Base.Now()
 	h := s.handler.handle(inbox.BeforeCommit(abort, commit), d)
 	finished := s.cfg.Base.Now()
+	if h.dead {
+		pass.withdraw()
+		return requeue
+	}
 	switch h.result {
 	case event.Applied, event.Refused, event.Duplicate:
 		pass.report(true)

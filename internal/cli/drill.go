@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -24,6 +26,8 @@ type drillFlags struct {
 	sets    []string
 	all     bool
 	list    bool
+	random  int
+	seed    uint64
 	out     string
 	json    string
 	junit   string
@@ -34,19 +38,21 @@ type drillFlags struct {
 func (a *app) newDrill() *cobra.Command {
 	var f drillFlags
 	cmd := &cobra.Command{
-		Use:   "drill NAME... | --all",
+		Use:   "drill NAME... | --all | --random N",
 		Short: "Break the path on purpose, and prove what came of every message",
 		Long: `Run drills: each is a run under load with an accident in it, and with the conditions under which it passes. They
 share one set of servers and run one after the other. A drill whose fault left no mark is inconclusive, and fails; one that this
 machine cannot run is skipped, with the reason.
 
 Each drill is an ordinary profile: "spillway drill --list" names them, and "spillway run profiles/drills/NAME.yaml", in a
-checkout, runs one alone.
+checkout, runs one alone. Random drills draw load, workers, inbox, way of publishing and overlapping faults by their seed, out of
+what promises that nothing is lost; the N of them have the seeds from --seed on, so any of them is run again by its own.
 
 Exit codes: 0 all passed, 3 a condition missed, 4 a guarantee broken, 5 inconclusive or all skipped, 6 environment.`,
 		Example: `  spillway drill crash-after-commit
   spillway drill --all -o results/drills --junit drills.xml
-  spillway drill db-outage-long --keep`,
+  spillway drill db-outage-long --keep
+  spillway drill --random 10 --seed 1`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return profiles.Drills(), cobra.ShellCompDirectiveNoFileComp
 		},
@@ -54,6 +60,8 @@ Exit codes: 0 all passed, 3 a condition missed, 4 a guarantee broken, 5 inconclu
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.all, "all", false, "every drill")
+	flags.IntVar(&f.random, "random", 0, "so many random drills")
+	flags.Uint64Var(&f.seed, "seed", 1, "of the first random drill")
 	flags.BoolVar(&f.list, "list", false, "say what drills there are, and run none")
 	addSetFlag(cmd, &f.sets)
 	flags.StringVarP(&f.out, "out", "o", "", "folder for the drills' files, one folder each (default results/drill-<time>)")
@@ -90,7 +98,9 @@ func (a *app) drill(cmd *cobra.Command, names []string, f *drillFlags) error {
 		folder = filepath.Join("results", "drill-"+newRunID(time.Now()))
 	}
 	var all []drill.Outcome
+	var coverage drill.Coverage
 	for i, d := range drills {
+		coverage.Cover(d.profile)
 		if cmd.Context().Err() != nil {
 			break
 		}
@@ -99,6 +109,10 @@ func (a *app) drill(cmd *cobra.Command, names []string, f *drillFlags) error {
 	}
 	panel.close()
 	err = errors.Join(stop(), a.tellDrills(all, f))
+	if f.random > 0 && f.json != "-" {
+		fmt.Fprintln(a.stdout)
+		err = errors.Join(err, coverage.Table(a.stdout))
+	}
 	if err == nil {
 		err = exitOf(cmd.Context(), all)
 	}
@@ -107,31 +121,50 @@ func (a *app) drill(cmd *cobra.Command, names []string, f *drillFlags) error {
 
 // chosenDrills parses what is asked for. All have the servers of the first, so each has a database.
 func chosenDrills(names []string, f *drillFlags) (all []one, err error) {
+	ways := 0
+	for _, way := range []bool{f.all, len(names) > 0, f.random != 0} {
+		if way {
+			ways++
+		}
+	}
 	switch {
-	case f.all && len(names) > 0:
-		return nil, usageError(fmt.Errorf("%w: --all and names together; give one of them", errFlag))
+	case ways == 0:
+		return nil, usageError(fmt.Errorf("%w: which drill? give names (see --list), --all or --random N", errFlag))
+	case ways > 1:
+		return nil, usageError(fmt.Errorf("%w: names, --all and --random do not go together; give one of them", errFlag))
+	case f.random < 0:
+		return nil, usageError(fmt.Errorf("%w: --random %d: want 1 or more", errFlag, f.random))
 	case f.all:
 		names = profiles.Drills()
-	case len(names) == 0:
-		return nil, usageError(fmt.Errorf("%w: which drill? give names (see --list) or --all", errFlag))
+	}
+	for i := range f.random {
+		seed := f.seed + uint64(i)
+		if all, err = add(all, randomPrefix+strconv.FormatUint(seed, 10), drill.Random(seed), f.sets); err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range names {
 		source, err := profiles.Drill(name)
 		if err != nil {
 			return nil, usageError(err)
 		}
-		p, err := parseProfile(source, overrides{sets: f.sets})
-		if err != nil {
+		if all, err = add(all, name, source, f.sets); err != nil {
 			return nil, err
 		}
-		all = append(all, one{name, p})
 	}
 	return all, nil
+}
+
+func add(all []one, name string, source profile.Source, sets []string) ([]one, error) {
+	p, err := parseProfile(source, overrides{sets: sets})
+	return append(all, one{name, p}), err
 }
 
 func (a *app) drillOnce(ctx context.Context, d one, servers experiment.Servers, dir string, f *drillFlags, panel *panel) drill.Outcome {
 	began := time.Now()
 	servers.Lasting = true // they see the next drill, so what this one has made goes
+	ctx, cancel := context.WithTimeoutCause(ctx, drillBound, errHung)
+	defer cancel()
 	res, err := experiment.Run(ctx, experiment.Options{
 		Profile: d.profile, Servers: servers, RunID: newRunID(began), Dir: dir, Version: version, Revision: revision(), Keep: f.keep,
 		AllowHosts: f.servers.allowHosts, Log: panel, Progress: panel.show,
@@ -140,9 +173,23 @@ func (a *app) drillOnce(ctx context.Context, d one, servers experiment.Servers, 
 	if res == nil && err != nil {
 		o.ExitCode = exitCode(runError(ctx, err))
 	}
+	if errors.Is(context.Cause(ctx), errHung) {
+		o.Status, o.Reasons = drill.Fail, append(o.Reasons, errHung.Error())
+	}
+	if o.Status != drill.Pass && strings.HasPrefix(d.name, randomPrefix) {
+		o.Reasons = append(o.Reasons, "again: spillway drill --random 1 --seed "+strings.TrimPrefix(d.name, randomPrefix))
+	}
 	panel.say("drill %s: %s", d.name, o.Status)
 	return o
 }
+
+// randomPrefix starts the name of a random drill; its seed follows.
+const randomPrefix = "random-"
+
+// drillBound is how long a drill may take; the offering ends then, and what was offered is drained within the profile's bound.
+const drillBound = 4 * time.Minute
+
+var errHung = fmt.Errorf("the drill was not over after %v", drillBound)
 
 func (a *app) tellDrills(all []drill.Outcome, f *drillFlags) error {
 	var err error

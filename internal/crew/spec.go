@@ -116,7 +116,7 @@ func breakerSettings(b profile.Breaker) *breaker.Settings {
 
 // Shares turns a profile's failure shares into the model's.
 func Shares(f profile.Fail) service.Shares {
-	return service.Shares{Transient: f.Transient, Permanent: f.Permanent, Refused: f.Refused, Unknown: f.Unknown}
+	return service.Shares{Transient: f.Transient, Permanent: f.Permanent, Refused: f.Refused, Dies: f.Dies, Unknown: f.Unknown}
 }
 
 // split deals the workers of a spec out to n processes, as evenly as it goes.

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -94,4 +95,25 @@ func JUnit(w io.Writer, all []Outcome) error {
 	}
 	_, err := io.WriteString(w, "\n")
 	return err
+}
+
+// Table writes how often each kind of fault has met each setting, all kinds included that could have been drawn.
+func (c *Coverage) Table(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "fault\t%s\t\n", strings.Join(c.columns, "\t"))
+	var kinds []string
+	for _, one := range candidates() {
+		kind, _, _ := strings.Cut(strings.TrimPrefix(one.words, "kind: "), ",")
+		if !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	for _, kind := range kinds {
+		fmt.Fprintf(t, "%s\t", kind)
+		for _, column := range c.columns {
+			fmt.Fprintf(t, "%d\t", c.cells[kind][column])
+		}
+		fmt.Fprintln(t)
+	}
+	return t.Flush()
 }

@@ -122,7 +122,7 @@ func (r *run) topologySettings() topology.Settings {
 	major, _, _ := rabbit.MajorMinor(r.brokerAt)
 	return topology.Settings{
 		Prefix: r.prefix(), Strategy: t.DeadLetterStrategy, DeliveryLimit: t.DeliveryLimit, DeliveryLimitTo: t.DeliveryLimitTo,
-		MaxLength: t.MaxLength, ReturnVia: t.ReturnVia, ParkVia: t.ParkVia, ParkingRetention: t.ParkingRetention,
+		ConsumerTimeout: t.ConsumerTimeout, MaxLength: t.MaxLength, ReturnVia: t.ReturnVia, ParkVia: t.ParkVia, ParkingRetention: t.ParkingRetention,
 		Tiers: t.Tiers, Jitter: t.Jitter, TimeScale: t.TimeScale, Declare: t.Declare, BrokerMajor: major,
 		Events: r.o.Profile.RelaysEvents(),
 	}

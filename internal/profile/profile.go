@@ -171,12 +171,13 @@ type Service struct {
 	Sigma        float64       `yaml:"sigma"`        // of lognormal: standard deviation of the logarithm; default 0.5
 }
 
-// Fail says how often handlers fail by themselves; the shares add up to at most 1. Permanent and refused are properties
+// Fail says how often handlers fail by themselves; the shares add up to at most 1. Permanent, refused and dies are properties
 // of a message, the same on every attempt; transient and unknown are drawn for each attempt at the others.
 type Fail struct {
 	Transient float64 `yaml:"transient"`
 	Permanent float64 `yaml:"permanent"`
 	Refused   float64 `yaml:"refused"` // a business refusal, which is a result
+	Dies      float64 `yaml:"dies"`    // the handler ends without a result, each time: the broker's delivery limit is what ends it
 	Unknown   float64 `yaml:"unknown"` // an error of no known class
 }
 
@@ -240,6 +241,7 @@ type Topology struct {
 	DeadLetterStrategy string          `yaml:"dead_letter_strategy"` // "at-least-once" (default) or "at-most-once"
 	DeliveryLimit      int             `yaml:"delivery_limit"`       // of the work queue, 1 to 1000, or -1 for none; default 8
 	DeliveryLimitTo    string          `yaml:"delivery_limit_to"`    // "parking" (default) or "retry", which is refused: it is a cycle that loses messages
+	ConsumerTimeout    time.Duration   `yaml:"consumer_timeout"`     // after which an unacked delivery costs its consumer; 0 (default) is the broker's own
 	MaxLength          int             `yaml:"max_length"`           // of the work queue; 0 (default) is none
 	ReturnVia          string          `yaml:"return_via"`           // "queue" (default) or "exchange"
 	ParkVia            string          `yaml:"park_via"`             // "publish" (default) or "reject"

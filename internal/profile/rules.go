@@ -189,7 +189,7 @@ func failSharesFit(j *judge) {
 	}
 }
 
-func (f Fail) sum() float64 { return f.Transient + f.Permanent + f.Refused + f.Unknown }
+func (f Fail) sum() float64 { return f.Transient + f.Permanent + f.Refused + f.Dies + f.Unknown }
 
 func serviceFits(j *judge) {
 	s := j.Workers.Service

@@ -35,6 +35,7 @@ const (
 	keyDeadLetterStrategy = "dead-letter-strategy"
 	keyOverflow           = "overflow"
 	keyDeliveryLimit      = "delivery-limit"
+	keyConsumerTimeout    = "consumer-timeout"
 	keyMaxLength          = "max-length"
 	keyMessageTTL         = "message-ttl"
 )
@@ -168,6 +169,9 @@ func (b *builder) workSettings(p *Plan) map[string]any {
 		s[keyDeadLetterKey] = p.Tiers[0].Queues[0].RoutingKey
 	}
 	b.putDeliveryLimit(s, b.settings.DeliveryLimit)
+	if t := b.settings.ConsumerTimeout; t > 0 {
+		s[keyConsumerTimeout] = t.Milliseconds()
+	}
 	if b.settings.MaxLength > 0 {
 		s[keyMaxLength] = int64(b.settings.MaxLength)
 	}

@@ -45,6 +45,9 @@ type Settings struct {
 	// DeliveryLimitTo is where the work queue's dead letters go: ToParking, or ToRetry, which Build refuses unless the
 	// limit is lifted.
 	DeliveryLimitTo string
+	// ConsumerTimeout is how long a delivery from the work queue may stay unacked before its consumer is cancelled; 0 leaves it to
+	// the broker.
+	ConsumerTimeout time.Duration
 	// MaxLength bounds the work queue, in messages; 0 is no bound. Beyond it publishes are nacked.
 	MaxLength int
 	// ReturnVia is how an expired retry returns: ViaQueue (default exchange, to the work queue alone) or ViaExchange

@@ -20,21 +20,17 @@ func (bareLoop) targets() []target {
 }
 
 func (bareLoop) steps(o options) (int, time.Duration) {
-	return bareMore * o.pairs, 2*(feedWarmup+bareFor+time.Second) + quiet
+	return bareMore * o.pairs, 2*(feedWarmup+feedFor+time.Second) + quiet
 }
 
-// What is fed here: twice as much, and twice as often, as elsewhere, since the two sides are close to each other.
-const (
-	bareFor  = 5 * time.Second
-	bareRows = 500_000
-	bareMore = 2 // times the pairs of the others
-)
+// bareMore times the pairs of the others are taken here, since the two sides are close to each other.
+const bareMore = 2
 
 func (m bareLoop) run(ctx context.Context, e *env) (s section, err error) {
 	if err := e.needDatabase(); err != nil {
 		return s, err
 	}
-	t := task{Strategy: inbox.StrategyBatch, SKUs: 1000, Duration: bareFor, Warmup: feedWarmup, Callers: feedCallers, Conns: feedConns, Lanes: feedLanes, Rows: bareRows}
+	t := task{Strategy: inbox.StrategyBatch, SKUs: 1000, Duration: feedFor, Warmup: feedWarmup, Callers: feedCallers, Conns: feedConns, Lanes: feedLanes, Rows: feedRows}
 	pairs, err := e.times(ctx, bareMore*e.o.pairs, "bare loop",
 		side{"batch", func(ctx context.Context) (measurement, error) { return e.child(ctx, "feed", t) }},
 		side{"bare loop", func(ctx context.Context) (measurement, error) { return e.child(ctx, "bare", t) }})
@@ -42,12 +38,12 @@ func (m bareLoop) run(ctx context.Context, e *env) (s section, err error) {
 		return s, err
 	}
 	s.Rows = []row{m.targets()[0].ratioRow(pairs, perSecondOf, perSecond)}
-	s.Text = fmt.Sprintf(textBare, bareFor, thousands(bareRows), feedLanes, inbox.DefaultBatchSize, t.SKUs)
+	s.Text = fmt.Sprintf(textBare, feedLanes, inbox.DefaultBatchSize, t.SKUs)
 	s.Runs = rateTable("rows/s", "batch", "bare loop", pairs)
 	return s, nil
 }
 
-const textBare = `The batch strategy as above, for at most %v and %s messages; beside it %d connections that send its statement in plain loops, with arrays of %d messages that were made
+const textBare = `The batch strategy as above; beside it %d connections that send its statement in plain loops, with arrays of %d messages that were made
 before the clock started, over %d SKUs. It is what the strategy would do if taking messages from callers, gathering them and
 handing results back cost nothing.`
 

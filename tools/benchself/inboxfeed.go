@@ -68,5 +68,5 @@ func (m inboxFeed) run(ctx context.Context, e *env) (s section, err error) {
 }
 
 const textInbox = `No broker: %d callers apply messages from memory, each one after the other, through a pool of %d connections, in a schema of
-their own; every message is new, and was made before the clock started. The batch strategy uses %d of the connections (lanes), up to %d messages in a commit, and lets a batch wait for %v. At most %v of
+their own; every message is new, and was made before the clock started; the collector waits longer than usual (GOGC=400), since that is a heap that no service has. The batch strategy uses %d of the connections (lanes), up to %d messages in a commit, and lets a batch wait for %v. At most %v of
 warm-up, then at most %v that count, less when %s messages are done before.`

@@ -19,19 +19,30 @@ func exactly(x float64) interval { return interval{x, x, x} }
 const resamples = 10_000
 
 // bootstrap returns the median of the values with its percentile bootstrap interval (Efron 1979): values are drawn with
-// replacement, as many as there are, and the medians of these samples are cut at 2.5 % and 97.5 %. With the same values it
+// replacement, as many as there are, and the figures of these samples are cut at 2.5 % and 97.5 %. With the same values it
 // returns the same. Of a single value all three are that value: one pair proves nothing about another.
-func bootstrap(values []float64) interval {
+func bootstrap(values []float64) interval { return resampled(values, median) }
+
+// resampled is bootstrap for another figure than the median.
+func resampled(values []float64, figure func([]float64) float64) interval {
 	source := rand.New(rand.NewPCG(1, 2)) // fixed, so that a page can be made again from its figures
-	medians, sample := make([]float64, resamples), make([]float64, len(values))
-	for i := range medians {
+	figures, sample := make([]float64, resamples), make([]float64, len(values))
+	for i := range figures {
 		for k := range sample {
 			sample[k] = values[source.IntN(len(values))]
 		}
-		medians[i] = median(sample)
+		figures[i] = figure(sample)
 	}
-	slices.Sort(medians)
-	return interval{medians[resamples*25/1000], median(values), medians[resamples*975/1000-1]}
+	slices.Sort(figures)
+	return interval{figures[resamples*25/1000], figure(values), figures[resamples*975/1000-1]}
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
 }
 
 // median returns the middle value, or the mean of the two. It does not change the slice.

@@ -3,10 +3,11 @@ package service
 // Shares says how often handlers fail by themselves. Each is in [0, 1] and together they are at most 1. The zero value
 // never fails.
 type Shares struct {
-	Transient float64 // of the attempts at messages that are neither permanent nor refused
+	Transient float64 // of the attempts at messages that are none of the next three
 	Permanent float64 // of the messages
 	Refused   float64 // of the messages
-	Unknown   float64 // of the attempts at messages that are neither permanent nor refused
+	Dies      float64 // of the messages
+	Unknown   float64 // of the attempts at messages that are none of these three
 }
 
 // Fate is what becomes of one attempt by the will of the profile. The zero value is None: the handler does its work.
@@ -18,6 +19,7 @@ const (
 	Transient
 	Permanent
 	Refused
+	Dies // the handler ends without a result, each time
 	Unknown
 )
 
@@ -32,6 +34,8 @@ func (f Fate) String() string {
 		return "permanent"
 	case Refused:
 		return "refused"
+	case Dies:
+		return "dies"
 	case Unknown:
 		return "unknown"
 	default:
@@ -41,7 +45,7 @@ func (f Fate) String() string {
 
 // Draw returns the fate of one attempt at one message.
 //
-// Permanent and Refused are properties of the message, drawn by its sequence alone: every attempt at it, on every
+// Permanent, Refused and Dies are properties of the message, drawn by its sequence alone: every attempt at it, on every
 // worker and after every redelivery, meets the same, as with a body that cannot be read or a SKU out of stock. Transient
 // and Unknown are properties of the moment, drawn anew for each attempt at the messages left. So a message marked
 // permanent parks on attempt 1, exactly the shares Permanent and Refused of the messages are expected to end that way,
@@ -50,20 +54,25 @@ func Draw(s Shares, seed uint64, seq int64, attempt int) Fate {
 	if s == (Shares{}) {
 		return None
 	}
-	if f := pick(uniform(seed, saltMessage, seq, 0), s.Permanent, Permanent, s.Refused, Refused); f != None {
+	if f := pick(uniform(seed, saltMessage, seq, 0), part{Permanent, s.Permanent}, part{Refused, s.Refused}, part{Dies, s.Dies}); f != None {
 		return f
 	}
-	return pick(uniform(seed, saltAttempt, seq, attempt), s.Transient, Transient, s.Unknown, Unknown)
+	return pick(uniform(seed, saltAttempt, seq, attempt), part{Transient, s.Transient}, part{Unknown, s.Unknown})
 }
 
-// pick returns a with probability p, b with probability q, None otherwise.
-func pick(u, p float64, a Fate, q float64, b Fate) Fate {
-	switch {
-	case u < p:
-		return a
-	case u < p+q:
-		return b
-	default:
-		return None
+// part is a fate and its probability.
+type part struct {
+	fate  Fate
+	share float64
+}
+
+// pick returns each fate with its probability, None otherwise.
+func pick(u float64, parts ...part) Fate {
+	for _, p := range parts {
+		if u < p.share {
+			return p.fate
+		}
+		u -= p.share
 	}
+	return None
 }

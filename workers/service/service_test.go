@@ -133,14 +133,14 @@ func TestImpossibleTimesAreRefused(t *testing.T) {
 
 func TestFatesComeInTheirShares(t *testing.T) {
 	t.Parallel()
-	shares := service.Shares{Transient: 0.2, Permanent: 0.05, Refused: 0.1, Unknown: 0.01}
+	shares := service.Shares{Transient: 0.2, Permanent: 0.05, Refused: 0.1, Dies: 0.02, Unknown: 0.01}
 	for attempt := 1; attempt <= 3; attempt++ {
-		var seen [5]float64
+		var seen [6]float64
 		for seq := range int64(samples) {
 			seen[service.Draw(shares, 7, seq, attempt)] += 1.0 / samples
 		}
 		for fate, want := range map[service.Fate]float64{
-			service.Permanent: 0.05, service.Refused: 0.1, service.Transient: 0.85 * 0.2, service.Unknown: 0.85 * 0.01,
+			service.Permanent: 0.05, service.Refused: 0.1, service.Dies: 0.02, service.Transient: 0.83 * 0.2, service.Unknown: 0.83 * 0.01,
 		} {
 			if got := seen[fate]; math.Abs(got-want) > 0.004 {
 				t.Errorf("attempt %d: %s has a share of %.4f, want %.4f", attempt, fate, got, want)
@@ -179,6 +179,7 @@ func TestTheEndsOfTheShares(t *testing.T) {
 		{"all transient always fail", service.Shares{Transient: 1}, service.Transient},
 		{"all permanent always fail", service.Shares{Permanent: 1}, service.Permanent},
 		{"all refused are always refused", service.Shares{Refused: 1}, service.Refused},
+		{"all dying always die", service.Shares{Dies: 1}, service.Dies},
 		{"all unknown always fail", service.Shares{Unknown: 1}, service.Unknown},
 	} {
 		t.Run(row.name, func(t *testing.T) {

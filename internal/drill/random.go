@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -19,7 +20,7 @@ func Random(seed uint64) profile.Source {
 	fmt.Fprintf(text, `name: random
 description: Drawn by spillway drill --random 1 --seed %d.
 seed: %d
-load: {rate: %d, duration: %ds, warmup: 1s, arrivals: %s, shed_after: 120s, skus: 200}
+load: {rate: %d, duration: %ds, warmup: 1s, arrivals: %s, shed_after: 120s, skus: 200, sku_draw: {hot_share: 0.02}}
 publish: {mode: %s, kill_share: %v}
 inbox: {strategy: %s}
 workers:
@@ -40,6 +41,7 @@ faults:
 	for _, f := range d.faults(s) {
 		fmt.Fprintf(text, "  - {%s}\n", f)
 	}
+	fmt.Fprintln(text, "expect: {confirmed_shortage: any} # what has no route is returned, and never the broker's to keep")
 	return profile.Source{Name: fmt.Sprintf("random drill, seed %d", seed), Data: []byte(text.String())}
 }
 
@@ -48,12 +50,12 @@ const leastMessages = 5000
 
 // setting is everything but the faults.
 type setting struct {
-	rate, seconds                                        int
-	arrivals, mode, strategy                             string
-	killShare                                            float64
+	rate, seconds                                       int
+	arrivals, mode, strategy                            string
+	killShare                                           float64
 	workers, processes, prefetch, concurrency, ackBatch int
-	transient, permanent, refused                        float64
-	breaker, jitter                                      bool
+	transient, permanent, refused                       float64
+	breaker, jitter                                     bool
 }
 
 // draws are the numbers of one seed.
@@ -84,6 +86,7 @@ type candidate struct {
 	family string // of two faults of one family the second would find the first
 	words  string // besides from and for
 	fits   func(setting) bool
+	slow   bool // it takes seconds to be healed, in which others cannot be felt
 }
 
 func always(setting) bool { return true }
@@ -92,52 +95,62 @@ func candidates() []candidate {
 	inProcess := func(s setting) bool { return s.processes == 0 }
 	apart := func(s setting) bool { return s.processes > 0 }
 	return []candidate{
-		{"database", "kind: postgres.stop", always},
-		{"database", "kind: postgres.freeze", always},
-		{"database", "kind: postgres.held-snapshot", always},
-		{"database", "kind: postgres.row-lock", always},
-		{"database", "kind: postgres.pool-squeeze, leave: 1", func(s setting) bool { return s.processes == 0 && s.strategy != "batch" }},
-		{"database", "kind: network.delay, target: database, delay: 50ms", inProcess},
-		{"database", "kind: network.reset, target: database", inProcess},
-		{"broker", "kind: broker.restart", always},
-		{"broker", "kind: broker.kill", always},
-		{"broker", "kind: broker.freeze", always},
-		{"broker", "kind: broker.memory-alarm", always},
-		{"broker", "kind: broker.disk-alarm", always},
-		{"broker", "kind: broker.close-connections, times: 3", always},
-		{"broker", "kind: topology.binding-removed", func(s setting) bool { return s.mode == "direct" }},
-		{"broker", "kind: topology.binding-removed, binding: retry", func(s setting) bool { return s.transient > 0 }},
-		{"broker", "kind: topology.parking-unavailable", func(s setting) bool { return s.permanent > 0 }},
-		{"broker", "kind: network.jitter, target: broker, delay: 20ms", inProcess},
-		{"broker", "kind: network.reset, target: broker", inProcess},
-		{"broker", "kind: network.bandwidth, target: broker, bandwidth: 131072", inProcess},
-		{"workers", "kind: workers.fail, fail: {transient: 0.5}", always},
-		{"workers", "kind: workers.kill, point: after-commit, times: 3", apart},
-		{"workers", "kind: workers.kill, point: before-commit, times: 3", func(s setting) bool { return s.processes > 0 && s.strategy == "transaction" }},
-		{"workers", "kind: workers.kill, point: after-retry, times: 3", func(s setting) bool { return s.processes > 0 && s.transient > 0 }},
-		{"workers", "kind: workers.freeze", apart},
+		{family: "database", words: "kind: postgres.stop", fits: always, slow: true},
+		{family: "database", words: "kind: postgres.freeze", fits: always},
+		{family: "database", words: "kind: postgres.held-snapshot", fits: always},
+		{family: "database", words: "kind: postgres.row-lock", fits: always},
+		{family: "database", words: "kind: postgres.pool-squeeze, leave: 1", fits: func(s setting) bool { return s.processes == 0 && s.strategy != "batch" }},
+		{family: "database", words: "kind: network.delay, target: database, delay: 50ms", fits: inProcess},
+		{family: "database", words: "kind: network.reset, target: database", fits: inProcess},
+		{family: "broker", words: "kind: broker.restart", fits: always, slow: true},
+		{family: "broker", words: "kind: broker.kill", fits: always, slow: true},
+		{family: "broker", words: "kind: broker.freeze", fits: always},
+		{family: "broker", words: "kind: broker.memory-alarm", fits: always},
+		{family: "broker", words: "kind: broker.disk-alarm", fits: always},
+		{family: "broker", words: "kind: broker.close-connections, times: 2", fits: always},
+		{family: "broker", words: "kind: topology.binding-removed", fits: func(s setting) bool { return s.mode == "direct" }},
+		{family: "broker", words: "kind: topology.binding-removed, binding: retry", fits: func(s setting) bool { return s.transient > 0 }},
+		{family: "broker", words: "kind: topology.parking-unavailable", fits: func(s setting) bool { return s.permanent > 0 }},
+		{family: "broker", words: "kind: network.jitter, target: broker, delay: 20ms", fits: inProcess},
+		{family: "broker", words: "kind: network.reset, target: broker", fits: inProcess},
+		{family: "broker", words: "kind: network.bandwidth, target: broker, bandwidth: 131072", fits: inProcess},
+		{family: "workers", words: "kind: workers.fail, fail: {transient: 0.5}", fits: always},
+		{family: "workers", words: "kind: workers.kill, point: after-commit, times: 3", fits: apart},
+		{family: "workers", words: "kind: workers.kill, point: before-commit, times: 3", fits: func(s setting) bool { return s.processes > 0 && s.strategy == "transaction" }},
+		{family: "workers", words: "kind: workers.kill, point: after-retry, times: 3", fits: func(s setting) bool { return s.processes > 0 && s.transient > 0 }},
+		{family: "workers", words: "kind: workers.freeze", fits: apart},
 	}
 }
 
-// faults draws two or three of different families. Each begins while the one before is under way, and goes on for seconds after that is
-// over: what one has stopped, the other could not be felt on.
+// faults draws two or three of different families, the slow ones last. Each begins while the one before is under way, and goes on for
+// seconds after that is over: what one has stopped, the other could not be felt on.
 func (d *draws) faults(s setting) []string {
 	fitting := slices.DeleteFunc(candidates(), func(c candidate) bool { return !c.fits(s) })
 	d.Shuffle(len(fitting), func(i, k int) { fitting[i], fitting[k] = fitting[k], fitting[i] })
 	n := 2 + d.IntN(2)
-	var all []string
-	taken := map[string]bool{}
-	from := 1.0
+	var drawn []candidate
 	for _, c := range fitting {
-		if taken[c.family] || len(all) == n {
-			continue
+		known := slices.ContainsFunc(drawn, func(o candidate) bool { return o.family == c.family })
+		if !known && len(drawn) < n {
+			drawn = append(drawn, c)
 		}
-		taken[c.family] = true
+	}
+	slices.SortStableFunc(drawn, func(a, b candidate) int { return cmp.Compare(slowness(a), slowness(b)) })
+	var all []string
+	from := 1.0
+	for _, c := range drawn {
 		length := 3 + d.Float64()
 		all = append(all, fmt.Sprintf("%s, from: %.1fs, for: %.1fs", c.words, from, length))
 		from += length - 1
 	}
 	return all
+}
+
+func slowness(c candidate) int {
+	if c.slow {
+		return 1
+	}
+	return 0
 }
 
 // Coverage counts, for each kind of fault, the settings that it has met in some drills.

@@ -25,8 +25,13 @@ type Link struct {
 	trouble map[string]Worse            // what holds now, by name, also for proxies to come
 }
 
+// quiet keeps the proxies' toxics from writing to standard error: some of them log to the package's own logger, whatever the proxy
+// was given. Nobody else here logs with it.
+var quiet = sync.OnceFunc(func() { zerolog.SetGlobalLevel(zerolog.Disabled) })
+
 // NewLink returns a link without trouble. Nothing listens before the first Dial.
 func NewLink() *Link {
+	quiet()
 	return &Link{
 		server:  toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop()),
 		proxies: map[string]*toxiproxy.Proxy{}, trouble: map[string]Worse{},

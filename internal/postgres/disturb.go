@@ -103,10 +103,11 @@ func (db *DB) LockRow(ctx context.Context, sku string) (*RowLock, error) {
 	return &RowLock{db, conn}, nil
 }
 
-// sqlWaiting counts by the name under which all sessions of the schema log in. Behind the first one others wait in a queue for
+// sqlWaiting counts by what starts the name of every session of the schema, of whichever process. Behind the first one others wait in a queue for
 // that one, so who waits for a lock at all is counted.
 const sqlWaiting = `
-select count(*) from pg_stat_activity where wait_event_type = 'Lock' and application_name = current_setting('application_name')`
+select count(*) from pg_stat_activity where wait_event_type = 'Lock'
+   and starts_with(application_name, split_part(current_setting('application_name'), ' ', 1) || ' ')`
 
 // Release counts the run's sessions that wait for a lock, and ends the transaction, whatever else fails. Its own connection
 // asks: the pool's may all be waiting.

@@ -82,7 +82,7 @@ func TestALockedRowIsWaitedFor(t *testing.T) {
 	}()
 	await(t, "the other to wait", func() bool {
 		var n int
-		err := db.Pool().QueryRow(t.Context(), `select count(*) from pg_locks where not granted and transactionid is not null`).Scan(&n)
+		err := db.Pool().QueryRow(t.Context(), `select count(*) from pg_stat_activity where wait_event_type = 'Lock' and application_name = current_setting('application_name')`).Scan(&n)
 		return err == nil && n > 0
 	})
 	if n, err := lock.Release(t.Context()); err != nil || n != 1 {

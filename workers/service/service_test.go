@@ -210,7 +210,7 @@ func TestFailingDoesNotDependOnTheServiceTime(t *testing.T) {
 
 func TestNamesOfFates(t *testing.T) {
 	t.Parallel()
-	for f, want := range []string{"none", "transient", "permanent", "refused", "unknown", "invalid"} {
+	for f, want := range []string{"none", "transient", "permanent", "refused", "dies", "unknown", "invalid"} {
 		if got := service.Fate(f).String(); got != want {
 			t.Errorf("fate %d is %q, want %q", f, got, want)
 		}

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"spillway/internal/broker"
 )
 
 // Check is one finding of Doctor.
@@ -106,20 +109,29 @@ func rightsFix(d *Driver) string {
 	return fmt.Sprintf("rabbitmqctl set_permissions -p %q %q '.*' '.*' '.*'", d.Vhost(), d.Username())
 }
 
+// What a node says of itself is some seconds old: one that has just started may not have all its plugins yet.
+const (
+	nodeStatisticsAge  = 6 * time.Second
+	nodeStatisticsPoll = 250 * time.Millisecond
+)
+
 func checkPlugins(ctx context.Context, m *Management) Check {
 	c := Check{Name: CheckPlugins}
-	nodes, err := m.Nodes(ctx)
-	if err != nil {
-		return c.failed(err, "give the user the tag monitoring")
-	}
-	for _, n := range nodes {
-		if n.Running && !slices.Contains(n.Plugins, "rabbitmq_prometheus") {
-			c.Detail = fmt.Sprintf("node %s has not the plugin rabbitmq_prometheus, which the broker's own metrics come from", n.Name)
+	for began := time.Now(); ; {
+		nodes, err := m.Nodes(ctx)
+		if err != nil {
+			return c.failed(err, "give the user the tag monitoring")
+		}
+		without := slices.IndexFunc(nodes, func(n Node) bool { return n.Running && !slices.Contains(n.Plugins, "rabbitmq_prometheus") })
+		if without < 0 {
+			return c.passed("rabbitmq_management and rabbitmq_prometheus are enabled on %d nodes", len(nodes))
+		}
+		if time.Since(began) > nodeStatisticsAge || !broker.Wait(ctx, nodeStatisticsPoll) {
+			c.Detail = fmt.Sprintf("node %s has not the plugin rabbitmq_prometheus, which the broker's own metrics come from", nodes[without].Name)
 			c.Fix = "rabbitmq-plugins enable rabbitmq_prometheus"
 			return c
 		}
 	}
-	return c.passed("rabbitmq_management and rabbitmq_prometheus are enabled on %d nodes", len(nodes))
 }
 
 func checkFlags(ctx context.Context, m *Management) Check {

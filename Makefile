@@ -58,10 +58,10 @@ drills: setup ## every drill on real servers, with its table
 	bin/spillway drill --all
 
 drills-random: setup ## five random drills (N=5 SEED=1), each with an account of every message
-	bin/spillway drill --random $(or $(N),5) --seed $(or $(SEED),1) --quiet
+	bin/spillway drill --random $(or $(N),5) --seed $(or $(SEED),1) --quiet --again 2
 
 drills-nightly: setup ## a hundred random drills with fixed seeds: 45 minutes
-	bin/spillway drill --random 100 --seed 1 --quiet --junit results/drills-nightly.xml
+	bin/spillway drill --random 100 --seed 1 --quiet --again 1 --junit results/drills-nightly.xml
 
 clean: ## remove what was built; results and the stack root stay
 	rm -rf bin

@@ -28,6 +28,7 @@ type drillFlags struct {
 	list    bool
 	random  int
 	seed    uint64
+	again   int
 	out     string
 	json    string
 	junit   string
@@ -62,6 +63,7 @@ Exit codes: 0 all passed, 3 a condition missed, 4 a guarantee broken, 5 inconclu
 	flags.BoolVar(&f.all, "all", false, "every drill")
 	flags.IntVar(&f.random, "random", 0, "so many random drills")
 	flags.Uint64Var(&f.seed, "seed", 1, "of the first random drill")
+	flags.IntVar(&f.again, "again", 0, "run a drill that proved nothing (inconclusive) again, at most so many times")
 	flags.BoolVar(&f.list, "list", false, "say what drills there are, and run none")
 	addSetFlag(cmd, &f.sets)
 	flags.StringVarP(&f.out, "out", "o", "", "folder for the drills' files, one folder each (default results/drill-<time>)")
@@ -105,7 +107,11 @@ func (a *app) drill(cmd *cobra.Command, names []string, f *drillFlags) error {
 			break
 		}
 		panel.say("drill %d of %d: %s", i+1, len(drills), d.name)
-		all = append(all, a.drillOnce(cmd.Context(), d, servers, filepath.Join(folder, d.name), f, panel))
+		o := a.drillOnce(cmd.Context(), d, servers, filepath.Join(folder, d.name), f, panel)
+		for again := 0; o.Status == drill.Inconclusive && again < f.again && cmd.Context().Err() == nil; again++ {
+			o = a.drillOnce(cmd.Context(), d, servers, filepath.Join(folder, d.name), f, panel)
+		}
+		all = append(all, o)
 	}
 	panel.close()
 	err = errors.Join(stop(), a.tellDrills(all, f))
@@ -132,8 +138,8 @@ func chosenDrills(names []string, f *drillFlags) (all []one, err error) {
 		return nil, usageError(fmt.Errorf("%w: which drill? give names (see --list), --all or --random N", errFlag))
 	case ways > 1:
 		return nil, usageError(fmt.Errorf("%w: names, --all and --random do not go together; give one of them", errFlag))
-	case f.random < 0:
-		return nil, usageError(fmt.Errorf("%w: --random %d: want 1 or more", errFlag, f.random))
+	case f.random < 0 || f.again < 0:
+		return nil, usageError(fmt.Errorf("%w: --random %d, --again %d: want no number below 0", errFlag, f.random, f.again))
 	case f.all:
 		names = profiles.Drills()
 	}

@@ -65,13 +65,13 @@ func pick[T any](d *draws, of ...T) T { return of[d.IntN(len(of))] }
 
 func (d *draws) setting() setting {
 	s := setting{
-		rate: 350 + d.IntN(250), arrivals: pick(d, "constant", "poisson"), mode: pick(d, "direct", "direct", "outbox"),
+		rate: 300 + d.IntN(250), arrivals: pick(d, "constant", "poisson"), mode: pick(d, "direct", "direct", "outbox"),
 		strategy: pick(d, "transaction", "statement", "batch"), workers: 2 + d.IntN(3), processes: pick(d, 0, 2),
 		prefetch: 50 + d.IntN(150), concurrency: 8 + d.IntN(8), ackBatch: 2 + d.IntN(30),
 		transient: pick(d, 0, 0.05, 0.1), permanent: pick(d, 0, 0.02), refused: pick(d, 0, 0.03),
 		breaker: pick(d, true, false), jitter: pick(d, true, false),
 	}
-	s.seconds = max(14, leastMessages/s.rate+2)
+	s.seconds = max(18, leastMessages/s.rate+2)
 	if s.mode == "outbox" {
 		s.killShare = pick(d, 0, 0.02)
 	}
@@ -115,9 +115,9 @@ func candidates() []candidate {
 		{family: "broker", words: "kind: network.reset, target: broker", fits: inProcess},
 		{family: "broker", words: "kind: network.bandwidth, target: broker, bandwidth: 131072", fits: inProcess},
 		{family: "workers", words: "kind: workers.fail, fail: {transient: 0.5}", fits: always},
-		{family: "workers", words: "kind: workers.kill, point: after-commit, times: 3", fits: apart},
-		{family: "workers", words: "kind: workers.kill, point: before-commit, times: 3", fits: func(s setting) bool { return s.processes > 0 && s.strategy == "transaction" }},
-		{family: "workers", words: "kind: workers.kill, point: after-retry, times: 3", fits: func(s setting) bool { return s.processes > 0 && s.transient > 0 }},
+		{family: "workers", words: "kind: workers.kill, point: after-commit, times: 2", fits: apart},
+		{family: "workers", words: "kind: workers.kill, point: before-commit, times: 2", fits: func(s setting) bool { return s.processes > 0 && s.strategy == "transaction" }},
+		{family: "workers", words: "kind: workers.kill, point: after-retry, times: 2", fits: func(s setting) bool { return s.processes > 0 && s.transient > 0 }},
 		{family: "workers", words: "kind: workers.freeze", fits: apart},
 	}
 }
@@ -137,14 +137,15 @@ func (d *draws) faults(s setting) []string {
 	}
 	slices.SortStableFunc(drawn, func(a, b candidate) int { return cmp.Compare(slowness(a), slowness(b)) })
 	var all []string
-	from := 1.0
-	for _, c := range drawn {
-		length := 3 + d.Float64()
-		all = append(all, fmt.Sprintf("%s, from: %.1fs, for: %.1fs", c.words, from, length))
-		from += length - 1
+	for i, c := range drawn {
+		all = append(all, fmt.Sprintf("%s, from: %.1fs, for: %.1fs", c.words, windows[i].from+d.Float64()/2, windows[i].length))
 	}
 	return all
 }
+
+// windows are those of the faults, in seconds. To break and to mend something may take two seconds each, and all three are to be felt:
+// the second outlasts the first by more than that.
+var windows = []struct{ from, length float64 }{{1, 3}, {3, 7}, {8.5, 5}}
 
 func slowness(c candidate) int {
 	if c.slow {

@@ -33,7 +33,7 @@ func TestProfileListNamesEachWithASentence(t *testing.T) {
 	if code != exitPass || len(lines) != 5 {
 		t.Fatalf("exit %d with\n%s\nwant 5 profiles", code, out)
 	}
-	const want = "steady          A constant load near half of what two cores carry end to end, with nothing broken."
+	const want = "steady          A constant load well below what two cores carry end to end, with nothing broken."
 	if lines[4] != want {
 		t.Errorf("got %q, want %q", lines[4], want)
 	}

@@ -181,6 +181,9 @@ func (a *app) drillOnce(ctx context.Context, d one, servers experiment.Servers, 
 	}
 	if errors.Is(context.Cause(ctx), errHung) {
 		o.Status, o.Reasons = drill.Fail, append(o.Reasons, errHung.Error())
+		if o.ExitCode != exitGuarantee {
+			o.ExitCode = exitThreshold
+		}
 	}
 	if o.Status != drill.Pass && strings.HasPrefix(d.name, randomPrefix) {
 		o.Reasons = append(o.Reasons, "again: spillway drill --random 1 --seed "+strings.TrimPrefix(d.name, randomPrefix))

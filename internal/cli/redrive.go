@@ -80,10 +80,11 @@ func (a *app) redrive(cmd *cobra.Command, args []string, f *redriveFlags) error 
 	if err := f.readIDs(); err != nil {
 		return err
 	}
-	parking, err := a.parking(cmd.Context(), args, f)
+	parking, stop, err := a.parking(cmd.Context(), args, f)
 	if err != nil {
-		return err
+		return errors.Join(err, stop())
 	}
+	defer func() { _ = stop() }() // a server that was started for this alone ends with the process at the latest
 	o := redrive.Options{Filter: f.filter, Rate: f.rate, Limit: f.limit, DryRun: f.dryRun, StopShare: f.stop}
 	if f.dryRun {
 		o.Chosen = func(d *broker.Delivery) { a.showParked(d, f.showBody) }
@@ -116,11 +117,11 @@ func (f *redriveFlags) check(args []string) error {
 		return bad("which parking lot? give the folder of a run, or --from and --to")
 	case f.from != "" && f.from == f.to:
 		return bad("--from and --to are the same queue, %q", f.from)
-	case f.rate <= 0:
+	case !(f.rate > 0): // written so that NaN is refused, as below
 		return bad("--rate %g: want above 0", f.rate)
 	case f.limit < 0:
 		return bad("--limit %d: want 0 or more", f.limit)
-	case f.stop < 0 || f.stop > 1:
+	case !(f.stop >= 0 && f.stop <= 1):
 		return bad("--stop-share %g: want 0 to 1", f.stop)
 	case f.filter.OlderThan < 0 || f.filter.YoungerThan < 0:
 		return bad("an age below 0")
@@ -160,29 +161,31 @@ func (f *redriveFlags) readIDs() error {
 }
 
 // parking finds the queues and the servers.
-func (a *app) parking(ctx context.Context, args []string, f *redriveFlags) (p experiment.Parking, err error) {
+func (a *app) parking(ctx context.Context, args []string, f *redriveFlags) (p experiment.Parking, stop func() error, err error) {
+	stop = func() error { return nil }
 	effective := &profile.Profile{}
 	var kept *result.Result
 	if len(args) == 1 {
 		if kept, effective, err = keptRun(args[0]); err != nil {
-			return p, err
+			return p, stop, err
 		}
 	}
 	needs := *effective
 	if !f.work {
 		needs.Inbox.Strategy = profile.InboxNone // what only moves needs no database
 	}
-	servers, stop, err := a.servers(ctx, f.servers, &needs, io.Discard)
+	var servers experiment.Servers
+	servers, stop, err = a.servers(ctx, f.servers, &needs, io.Discard)
 	if err != nil {
-		return p, runError(ctx, err)
+		return p, stop, runError(ctx, err)
 	}
 	if !servers.Lasting {
-		return p, errors.Join(usageError(fmt.Errorf("%w: there is no broker to redrive on: give --uri, or start one with `spillway stack up --detach` before the run", errFlag)), stop())
+		return p, stop, usageError(fmt.Errorf("%w: there is no broker to redrive on: give --uri, or start one with `spillway stack up --detach` before the run", errFlag))
 	}
 	p = experiment.Parking{Servers: servers}
 	if kept != nil {
 		if p, err = experiment.ParkingOf(effective, kept.Run.ID, kept.Environment.Broker.Version, kept.Run.Seed, servers); err != nil {
-			return p, err
+			return p, stop, err
 		}
 	}
 	p.Version = version
@@ -194,7 +197,7 @@ func (a *app) parking(ctx context.Context, args []string, f *redriveFlags) (p ex
 	override(&p.From, f.from)
 	override(&p.To, f.to)
 	override(&p.Vhost, f.vhost)
-	return p, nil
+	return p, stop, nil
 }
 
 // keptRun reads what a run has left in its folder.

@@ -135,7 +135,9 @@ func (p *Processes) once(ctx context.Context, s *seat, first bool) (killed bool,
 	defer context.AfterFunc(ctx, c.kill)()
 	if err := s.take(c); err != nil {
 		c.kill()
-		return false, errors.Join(err, c.wait())
+		err = errors.Join(err, c.wait())
+		s.leave()
+		return false, err
 	}
 	if p.isStopping() { // the order may have come before there was anybody to hear it
 		s.tell(order{Stop: true})

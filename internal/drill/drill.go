@@ -67,7 +67,7 @@ func (o *Outcome) read(res *result.Result) {
 		o.Status = Fail
 	}
 	for _, f := range res.Findings {
-		if f.Severity == result.Error {
+		if f.Severity == result.Error && f.Code != thresholdMissed { // told below, with what was observed
 			o.Reasons = append(o.Reasons, f.Message)
 		}
 	}
@@ -77,6 +77,9 @@ func (o *Outcome) read(res *result.Result) {
 		}
 	}
 }
+
+// thresholdMissed is the code of the finding that a run has for each threshold it misses.
+const thresholdMissed = "threshold"
 
 func missed(t result.ThresholdOutcome) string {
 	if t.Observed == nil {

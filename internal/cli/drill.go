@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,7 +82,7 @@ type one struct {
 
 func (a *app) drill(cmd *cobra.Command, names []string, f *drillFlags) error {
 	if f.list {
-		return a.listDrills()
+		return a.listProfiles(profiles.Drills(), profiles.Drill)
 	}
 	drills, err := chosenDrills(names, f)
 	if err != nil {
@@ -253,20 +252,3 @@ func exitOf(ctx context.Context, all []drill.Outcome) error {
 }
 
 var errAllSkipped = errors.New("every drill was skipped, so nothing was proved")
-
-// listDrills names each drill with the first sentence of what it shows.
-func (a *app) listDrills() error {
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	for _, name := range profiles.Drills() {
-		source, err := profiles.Drill(name)
-		if err != nil {
-			return err
-		}
-		p, err := parseProfile(source, overrides{})
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(w, "%s\t%s\n", name, firstSentence(p.Description))
-	}
-	return w.Flush()
-}

@@ -35,22 +35,25 @@ func (a *app) newProfileList() *cobra.Command {
 		Use:   "list",
 		Short: "List the profiles that come with spillway",
 		Args:  usageArgs(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-			for _, name := range profiles.List() {
-				source, err := profiles.Get(name)
-				if err != nil {
-					return err
-				}
-				p, err := parseProfile(source, overrides{})
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(w, "%s\t%s\n", name, firstSentence(p.Description))
-			}
-			return w.Flush()
-		},
+		RunE:  func(*cobra.Command, []string) error { return a.listProfiles(profiles.List(), profiles.Get) },
 	}
+}
+
+// listProfiles names each profile with the first sentence of what it shows.
+func (a *app) listProfiles(names []string, get func(name string) (profile.Source, error)) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	for _, name := range names {
+		source, err := get(name)
+		if err != nil {
+			return err
+		}
+		p, err := parseProfile(source, overrides{})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s\t%s\n", name, firstSentence(p.Description))
+	}
+	return w.Flush()
 }
 
 // firstSentence returns a text up to its first full stop.

@@ -32,6 +32,7 @@ type Parking struct {
 	RunID   string
 	Seed    uint64
 	Version string
+	plan    *topology.Plan
 }
 
 // ParkingOf returns the parking lot of a run that was kept. Broker is the version of the run's broker.
@@ -41,7 +42,7 @@ func ParkingOf(p *profile.Profile, runID, brokerVersion string, seed uint64, s S
 	if err != nil {
 		return Parking{}, fmt.Errorf("topology: %w", err)
 	}
-	out := Parking{Servers: s, From: plan.Parking, To: plan.Work, Profile: p, RunID: runID, Seed: seed}
+	out := Parking{Servers: s, From: plan.Parking, To: plan.Work, Profile: p, RunID: runID, Seed: seed, plan: plan}
 	if p.Topology.Isolation == rabbit.IsolationVhost {
 		out.Vhost = rabbit.VhostOf(runID)
 	}
@@ -86,10 +87,7 @@ func (p *Parking) redriveAndWork(ctx context.Context, o redrive.Options, driver 
 		return sum, done, environment("database: %w", err)
 	}
 	defer db.Close()
-	r := &run{o: Options{Profile: p.Profile, RunID: p.RunID, Version: p.Version}, seed: p.Seed}
-	if r.plan, err = topology.Build(r.topologySettings()); err != nil {
-		return sum, done, err
-	}
+	r := &run{o: Options{Profile: p.Profile, RunID: p.RunID, Version: p.Version}, seed: p.Seed, plan: p.plan}
 	count := &workCount{}
 	spec := r.crewSpec()
 	service, err := crew.NewService(&spec, crew.Surroundings{

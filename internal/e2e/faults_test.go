@@ -88,7 +88,7 @@ func TestABrokerUnderAlarmBlocksAndLosesNothing(t *testing.T) {
 // same id; those whose ack was lost come again and change nothing; the delivery limit counts each return.
 func TestConnectionsClosedByTheBrokerLoseNothing(t *testing.T) {
 	t.Parallel()
-	r := broken(t, "rate: 500, duration: 28s", "{kind: broker.close-connections, from: 1s, for: 26s, times: 10}", "--set", "expect.parked=0")
+	r := broken(t, "rate: 500, duration: 28s", "{kind: broker.close-connections, from: 1s, for: 22s, times: 10}", "--set", "expect.parked=0")
 	rounds, reconnects := r.evidence(t, "broker.close-connections", "rounds"), r.evidence(t, "broker.close-connections", "reconnects")
 	if rounds != 10 || reconnects < 30 { // a publisher and two workers each time, and the republisher
 		t.Errorf("%v rounds and %v reconnects, want 10 and at least 30", rounds, reconnects)

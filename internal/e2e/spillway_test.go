@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -165,12 +166,32 @@ type run struct {
 	*result.Result
 }
 
-// runProfile runs a profile to its end and reads the result, which must be there, with the exit code in it.
+// runProfile runs a profile to its end and reads the result, which must be there, with the exit code in it. A run to which the
+// machine gave no time says so, and measures nothing: as its finding asks, it is measured again, once.
 func runProfile(t *testing.T, c call, want int) run {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "out")
-	c.args = append(c.args, "-o", dir)
-	return readRun(t, spillway(t, c), dir, want)
+	args := c.args
+	for again := false; ; again = true {
+		dir := filepath.Join(t.TempDir(), "out")
+		c.args = append(slices.Clone(args), "-o", dir)
+		end := spillway(t, c)
+		if again || end.code == want || !starved(dir) {
+			return readRun(t, end, dir, want)
+		}
+		t.Logf("measured again, since the machine had no time for it:\n%s", end.stdout)
+	}
+}
+
+// starved reports whether all that is wrong with a run is that its process was given too little of the machine.
+func starved(dir string) bool {
+	res, err := result.Read(filepath.Join(dir, "result.json"))
+	if err != nil {
+		return false
+	}
+	wrong := slices.DeleteFunc(res.Findings, func(f result.Finding) bool { return f.Severity != result.Error })
+	return len(wrong) > 0 && !slices.ContainsFunc(wrong, func(f result.Finding) bool {
+		return f.Code != "generator-lagged" && f.Code != "probe-gap"
+	})
 }
 
 // readRun reads the result of a run that has ended.

@@ -179,7 +179,11 @@ func TestFewerRoundsThanAskedForAreNoSuchFault(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			c := &fault.Repeated{Times: 4, For: 8 * time.Second, Do: func(context.Context) (bool, error) { return true, nil }}
+			asked := 0
+			c := &fault.Repeated{Times: 4, For: 8 * time.Second, Do: func(context.Context) (bool, error) {
+				asked++
+				return asked <= 2, nil // then there is nothing any more
+			}}
 			if err := c.Inject(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -192,6 +196,24 @@ func TestFewerRoundsThanAskedForAreNoSuchFault(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestALateRoundStillCounts holds what a busy machine needs: the last round takes longer than what is left of the window.
+func TestALateRoundStillCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &fault.Repeated{Times: 2, For: 4 * time.Second, Counts: func() []fault.Mark { return nil }, Do: func(context.Context) (bool, error) {
+			time.Sleep(3 * time.Second)
+			return true, nil
+		}}
+		if err := c.Inject(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(4 * time.Second)
+		if err := c.Heal(t.Context()); err != nil || c.Marks()[0].Value != 2 {
+			t.Errorf("Heal returned %v after %v", err, c.Marks())
+		}
+	})
 }
 
 func TestWhatCannotBeRepeatedSaysWhy(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,12 +35,15 @@ type Repeated struct {
 	// Counts returns the marks, besides the rounds.
 	Counts func() []Mark
 
-	done   atomic.Int64 // rounds in which something was there
-	end    context.CancelFunc
-	cut    func() bool // reports whether the run was stopped meanwhile
-	rounds sync.WaitGroup
-	err    error // of a round; read after rounds
+	done  atomic.Int64 // rounds in which something was there
+	end   context.CancelFunc
+	cut   func() bool   // reports whether the run was stopped meanwhile
+	ended chan struct{} // closed after the last round
+	err   error         // of a round; read after ended
 }
+
+// overrun bounds how long rounds that are due may go on after the window: on a busy machine a round takes seconds.
+const overrun = 10 * time.Second
 
 // Kind implements Fault.
 func (r *Repeated) Kind() string { return r.Name }
@@ -59,7 +61,11 @@ func (r *Repeated) Inject(ctx context.Context) error {
 	run := ctx
 	r.cut = func() bool { return run.Err() != nil }
 	ctx, r.end = context.WithCancel(ctx)
-	r.rounds.Go(func() { r.err = r.repeat(ctx) })
+	r.ended = make(chan struct{})
+	go func() {
+		defer close(r.ended)
+		r.err = r.repeat(ctx)
+	}()
 	return nil
 }
 
@@ -99,13 +105,19 @@ var (
 	errFewRounds     = errors.New("the window was over before all rounds were: give it more time, or ask for fewer")
 )
 
-// Heal implements Fault: it ends the rounds.
-func (r *Repeated) Heal(context.Context) error {
+// Heal implements Fault: it ends the rounds. Those that are late may still come, for as long as overrun.
+func (r *Repeated) Heal(ctx context.Context) error {
 	if r.end == nil {
 		return errNeverInjected
 	}
+	late, cancel := context.WithTimeout(ctx, overrun)
+	defer cancel()
+	select {
+	case <-r.ended:
+	case <-late.Done():
+	}
 	r.end()
-	r.rounds.Wait()
+	<-r.ended
 	if n := r.done.Load(); r.err == nil && n < int64(r.Times) && !r.cut() {
 		return fmt.Errorf("%d of %d rounds: %w", n, r.Times, errFewRounds)
 	}

@@ -61,6 +61,9 @@ func TestEveryDrillIsSoundSaysWhenItPassesAndWorksUnderLoad(t *testing.T) {
 		if len(p.Thresholds) == 0 || len(p.Faults) == 0 && p.Publish.KillShare == 0 && len(p.Load.Bad) == 0 && p.Workers.Fail.Dies == 0 {
 			t.Errorf("%s has no accident, or no condition under which it passes", name)
 		}
+		if !p.Expect.BusyMachine {
+			t.Errorf("%s is about its account, and would be invalid where the machine is busy", name)
+		}
 		if p.Workers.Prefetch < 50 || p.Workers.AckBatch < 2 {
 			t.Errorf("%s: prefetch %d and ack batch %d are one message at a time", name, p.Workers.Prefetch, p.Workers.AckBatch)
 		}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The main job, short: 1,800 messages through real servers, and every one of them accounted for. What is checked is
-# the file that the run leaves, not its word. The servers are its own, unless a stack is up already.
+# the file that the run leaves, not its word; latencies are not, since others may keep this machine busy. The servers are its own, unless a stack is up already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,7 +10,8 @@ offered=$((rate * (warmup + duration)))
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
-bin/spillway run profiles/steady.yaml -r "$rate" -z "${duration}s" --set "load.warmup=${warmup}s" -o "$out" </dev/null
+bin/spillway run profiles/steady.yaml -r "$rate" -z "${duration}s" --set "load.warmup=${warmup}s" -o "$out" \
+	--set "thresholds=[messages.retries_scheduled==0]" --set expect.busy_machine=true </dev/null
 
 # expect KEY VALUE: the key is there, once, with this value. The file is indented, one key on a line.
 failed=0

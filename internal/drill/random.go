@@ -41,7 +41,7 @@ faults:
 	for _, f := range d.faults(s) {
 		fmt.Fprintf(text, "  - {%s}\n", f)
 	}
-	fmt.Fprintln(text, "expect: {confirmed_shortage: any} # what has no route is returned, and never the broker's to keep")
+	fmt.Fprintln(text, "expect: {busy_machine: true, confirmed_shortage: any} # what has no route is returned, and never the broker's to keep")
 	return profile.Source{Name: fmt.Sprintf("random drill, seed %d", seed), Data: []byte(text.String())}
 }
 

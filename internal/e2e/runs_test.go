@@ -89,10 +89,11 @@ func badMade(offered int64) map[string]int64 {
 
 // outage shortens both profiles: PostgreSQL is stopped for 5 s, from 2 s into the load.
 func outage(profile string) []string {
-	return []string{
+	plain := []string{
 		"run", profile, "-r", "200", "-z", "14s", "--set", "load.warmup=1s", "--set", "faults.0.from=2s", "--set", "faults.0.for=5s",
 		"--set", "thresholds=[]", "--set", "topology.time_scale=0.01",
 	}
+	return slices.Concat(plain, busy)
 }
 
 func TestOutageWithoutABreakerStormsAndRecovers(t *testing.T) {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,7 +10,8 @@ import (
 
 // short is a run of 3 s with nothing wrong, and with no threshold of its own.
 func short(more ...string) []string {
-	return append([]string{"run", "steady", "-r", "200", "-z", "2s", "--set", "load.warmup=500ms", "--set", "thresholds=[]"}, more...)
+	plain := []string{"run", "steady", "-r", "200", "-z", "2s", "--set", "load.warmup=500ms", "--set", "thresholds=[]"}
+	return slices.Concat(plain, busy, more)
 }
 
 func TestVerdictsAndExitCodes(t *testing.T) {

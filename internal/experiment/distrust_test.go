@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -61,6 +62,29 @@ func TestWhatMakesARunUntrustworthyIsNamed(t *testing.T) {
 				t.Errorf("distrusted %v, findings %v, want %q", distrusted, res.Findings, tt.code)
 			}
 		})
+	}
+}
+
+func TestABusyMachineOnlyWarnsWhereTheProfileExpectsIt(t *testing.T) {
+	t.Parallel()
+	r, res := trusted(), &result.Result{}
+	r.o.Profile.Expect.BusyMachine = true
+	many(r.lag, 400, 20*time.Millisecond)
+	took(r, time.Hour)
+	r.drained = true
+	if r.reasonsForDistrust(res) {
+		t.Errorf("distrusted: %v", res.Findings)
+	}
+	r.remarks(res)
+	codes := map[string]result.Severity{}
+	for _, f := range res.Findings {
+		codes[f.Code] = f.Severity
+	}
+	if want := (map[string]result.Severity{"generator-lagged": result.Warning, "own-cpu": result.Warning}); !maps.Equal(codes, want) {
+		t.Errorf("findings %v, want %v", codes, want)
+	}
+	if r.outOfTime = true; !r.reasonsForDistrust(&result.Result{}) {
+		t.Error("what else spoils a run does not make this one invalid")
 	}
 }
 

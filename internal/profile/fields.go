@@ -180,4 +180,5 @@ var table = []Field{
 	{Path: "expect.queued", Doc: "At most, at the end; any lifts the check.", Unit: "messages", Default: "0", Range: from(0, maxCount), AnyOK: true},
 	{Path: "expect.parked", Doc: "Exactly; any does not check.", Unit: "messages", Default: "any", Range: from(0, maxCount), AnyOK: true},
 	{Path: "expect.confirmed_shortage", Doc: "Offered less confirmed, at most; any lifts the check.", Unit: "messages", Default: "0", Range: from(0, maxCount), AnyOK: true},
+	{Path: "expect.busy_machine", Doc: "Whether the machine may be too busy to measure on. What says so then warns, and does not make the run invalid: for runs whose account is the point, such as drills and tests. Their latencies and rates are not to be trusted.", Default: "false"},
 }

@@ -290,4 +290,5 @@ type Expect struct {
 	Queued            *int64 `yaml:"queued"`             // at most, at the end; default 0; "any" lifts it
 	Parked            *int64 `yaml:"parked"`             // exactly; default: not checked
 	ConfirmedShortage *int64 `yaml:"confirmed_shortage"` // offered - confirmed at most; default 0; "any" lifts it
+	BusyMachine       bool   `yaml:"busy_machine"`       // whether findings on a machine that gave no time only warn; default false
 }

@@ -128,7 +128,7 @@ func (d *diagnosis) allowed() bool {
 		hosts = d.driver.Hosts()
 	}
 	if d.management != nil {
-		hosts = append(hosts, d.management.Host())
+		hosts = append(hosts, d.management.Hosts()...)
 	}
 	if d.servers.Postgres != "" {
 		database, err := postgres.Hosts(d.servers.Postgres)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"spillway/internal/drill"
 	"spillway/internal/experiment"
+	"spillway/internal/fault"
 	"spillway/internal/profile"
 	"spillway/profiles"
 )
@@ -41,8 +43,8 @@ func (a *app) newDrill() *cobra.Command {
 		Use:   "drill NAME... | --all | --random N",
 		Short: "Break the path on purpose, and prove what came of every message",
 		Long: `Run drills: each is a run under load with an accident in it, and with the conditions under which it passes. They
-share one set of servers and run one after the other. A drill whose fault left no mark is inconclusive, and fails; one that this
-machine cannot run is skipped, with the reason.
+share servers (those that need a cluster come last) and run one after the other. A drill whose fault left no mark is inconclusive,
+and fails; one that this machine cannot run is skipped, with the reason.
 
 Each drill is an ordinary profile: "spillway drill --list" names them, and "spillway run profiles/drills/NAME.yaml", in a
 checkout, runs one alone. Random drills draw load, workers, inbox, way of publishing and overlapping faults by their seed, out of
@@ -90,10 +92,7 @@ func (a *app) drill(cmd *cobra.Command, names []string, f *drillFlags) error {
 	}
 	panel := a.newPanel(f.quiet || f.json == "-")
 	defer panel.close()
-	servers, stop, err := a.servers(cmd.Context(), f.servers, drills[0].profile, panel)
-	if err != nil {
-		return runError(cmd.Context(), err)
-	}
+	grounds := &drillGrounds{app: a, flags: f.servers, panel: panel}
 	folder := f.out
 	if folder == "" {
 		folder = filepath.Join("results", "drill-"+newRunID(time.Now()))
@@ -106,6 +105,14 @@ func (a *app) drill(cmd *cobra.Command, names []string, f *drillFlags) error {
 			break
 		}
 		panel.say("drill %d of %d: %s", i+1, len(drills), d.name)
+		servers, err := grounds.of(cmd.Context(), d.profile)
+		if errors.Is(err, fault.ErrUnavailable) {
+			all = append(all, drill.Of(d.name, nil, err, 0))
+			continue
+		}
+		if err != nil {
+			return errors.Join(runError(cmd.Context(), err), grounds.leave())
+		}
 		o := a.drillOnce(cmd.Context(), d, servers, filepath.Join(folder, d.name), f, panel)
 		for again := 0; o.Status == drill.Inconclusive && again < f.again && cmd.Context().Err() == nil; again++ {
 			o = a.drillOnce(cmd.Context(), d, servers, filepath.Join(folder, d.name), f, panel)
@@ -113,7 +120,7 @@ func (a *app) drill(cmd *cobra.Command, names []string, f *drillFlags) error {
 		all = append(all, o)
 	}
 	panel.close()
-	err = errors.Join(stop(), a.tellDrills(all, f))
+	err = errors.Join(grounds.leave(), a.tellDrills(all, f))
 	if f.random > 0 && f.json != "-" {
 		fmt.Fprintln(a.stdout)
 		err = errors.Join(err, coverage.Table(a.stdout))
@@ -124,7 +131,7 @@ func (a *app) drill(cmd *cobra.Command, names []string, f *drillFlags) error {
 	return err
 }
 
-// chosenDrills parses what is asked for. All have the servers of the first, so each has a database.
+// chosenDrills parses what is asked for, those that need more servers last. Each has a database.
 func chosenDrills(names []string, f *drillFlags) (all []one, err error) {
 	ways := 0
 	for _, way := range []bool{f.all, len(names) > 0, f.random != 0} {
@@ -157,6 +164,7 @@ func chosenDrills(names []string, f *drillFlags) (all []one, err error) {
 			return nil, err
 		}
 	}
+	slices.SortStableFunc(all, func(a, b one) int { return a.profile.Topology.Nodes - b.profile.Topology.Nodes })
 	return all, nil
 }
 

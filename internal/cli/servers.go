@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +26,7 @@ import (
 // process list.
 type serverFlags struct {
 	uris         []string
-	management   string
+	management   []string
 	postgres     string
 	username     string
 	passwordFile string
@@ -36,7 +38,7 @@ type serverFlags struct {
 
 func (f *serverFlags) register(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringArrayVar(&f.uris, "uri", nil, "AMQP address, repeatable for the nodes of a cluster; default: servers of our own")
-	flags.StringVar(&f.management, "management", "", "management API address (default: port 15672 of the broker's host)")
+	flags.StringArrayVar(&f.management, "management", nil, "management API address, repeatable for the nodes of a cluster (default: port 15672 of the brokers' hosts)")
 	flags.StringVar(&f.postgres, "postgres", "", "PostgreSQL address; its password from $PGPASSWORD or a password file; default: a server of our own")
 	flags.StringVar(&f.username, "username", "", "broker user, in place of the one in --uri")
 	flags.StringVar(&f.passwordFile, "password-file", "", "file with the broker password ($SPILLWAY_PASSWORD holds the password itself)")
@@ -65,7 +67,7 @@ func (a *app) servers(ctx context.Context, f serverFlags, p *profile.Profile, lo
 		return given, nothing, nil
 	}
 	chosen, err := stack.Choose(ctx, stack.Options{
-		Services: needed, Source: stack.Source(f.source), Root: f.root, Progress: log,
+		Services: needed, Nodes: p.Topology.Nodes, Source: stack.Source(f.source), Root: f.root, Progress: log,
 	})
 	if err != nil {
 		return given, nothing, environmentError(err)
@@ -95,7 +97,7 @@ func checkGiven(given experiment.Servers, f serverFlags) error {
 		if err != nil {
 			return usageError(fmt.Errorf("--management: %w", err))
 		}
-		hosts = append(hosts, management.Host())
+		hosts = append(hosts, management.Hosts()...)
 	}
 	if given.Postgres != "" {
 		database, err := postgres.Hosts(given.Postgres)
@@ -154,20 +156,24 @@ func (a *app) password(file string) (string, error) {
 	return strings.TrimRight(string(data), "\r\n"), nil
 }
 
-// managementOf returns the management address: the given one, or the usual port of the first broker's host, with the
-// broker's own credentials where the address has none.
+// managementOf returns the management addresses: the given ones, or the usual port of the brokers' hosts, with the first
+// broker's own credentials where the first address has none.
 func managementOf(f serverFlags, password string) (rabbit.ManagementConfig, error) {
-	broker, err := url.Parse(f.uris[0])
-	if err != nil {
-		return rabbit.ManagementConfig{}, usageError(errors.New("--uri is not an address such as amqp://user@host:5672/vhost"))
-	}
-	c := rabbit.ManagementConfig{URL: f.management, Username: f.username, Password: password, TLS: f.tls}
-	if c.URL == "" {
-		c.URL = "http://" + net.JoinHostPort(broker.Hostname(), "15672")
-		if broker.Scheme == "amqps" {
-			c.URL = "https://" + net.JoinHostPort(broker.Hostname(), "15671")
+	all := f.management
+	var broker *url.URL
+	for i, text := range f.uris {
+		u, err := url.Parse(text)
+		if err != nil {
+			return rabbit.ManagementConfig{}, usageError(errors.New("--uri is not an address such as amqp://user@host:5672/vhost"))
+		}
+		if i == 0 {
+			broker = u
+		}
+		if usual := usualManagement(u); len(f.management) == 0 && !slices.Contains(all, usual) {
+			all = append(all, usual)
 		}
 	}
+	c := rabbit.ManagementConfig{URL: all[0], Others: all[1:], Username: f.username, Password: password, TLS: f.tls}
 	if own, err := url.Parse(c.URL); err == nil && own.User == nil && c.Username == "" && broker.User != nil {
 		c.Username = broker.User.Username()
 		if fromURI, ok := broker.User.Password(); ok && password == "" {
@@ -177,14 +183,27 @@ func managementOf(f serverFlags, password string) (rabbit.ManagementConfig, erro
 	return c, nil
 }
 
+// usualManagement returns the port of the management API at a broker's host.
+func usualManagement(broker *url.URL) string {
+	if broker.Scheme == "amqps" {
+		return "https://" + net.JoinHostPort(broker.Hostname(), "15671")
+	}
+	return "http://" + net.JoinHostPort(broker.Hostname(), "15672")
+}
+
 // complete fills in what the stack provides.
 func complete(s *experiment.Servers, chosen *stack.Chosen, f serverFlags) {
 	at := chosen.Addresses()
 	s.Control, s.TargetsDir = chosen.Control, at.TargetsDir
 	s.Lasting = chosen.Attached || len(f.uris) > 0 || f.postgres != ""
 	if len(f.uris) == 0 {
-		s.Broker.URIs = []string{at.AMQP}
+		s.Broker.URIs = at.URIs()
 		s.Management = rabbit.ManagementConfig{URL: at.Management}
+		for _, n := range at.Nodes {
+			if n.Management != at.Management {
+				s.Management.Others = append(s.Management.Others, n.Management)
+			}
+		}
 	}
 	if f.postgres == "" {
 		s.Postgres = at.Postgres
@@ -194,10 +213,9 @@ func complete(s *experiment.Servers, chosen *stack.Chosen, f serverFlags) {
 }
 
 func describe(log io.Writer, chosen *stack.Chosen) {
-	for _, service := range stack.AllServices() {
-		if v, ok := chosen.Versions()[service]; ok {
-			fmt.Fprintf(log, "%s %s\n", service, v)
-		}
+	versions := chosen.Versions()
+	for _, service := range slices.Sorted(maps.Keys(versions)) {
+		fmt.Fprintf(log, "%s %s\n", service, versions[service])
 	}
 }
 

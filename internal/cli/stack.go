@@ -84,6 +84,7 @@ func (a *app) newStackUp() *cobra.Command {
 		Short: "Start the servers and hold them until Ctrl-C, or in the background with --detach",
 		Example: `  spillway stack up
   spillway stack up --detach --ttl 4h
+  spillway stack up --nodes 3           # a cluster of RabbitMQ
   spillway stack up --source host       # the distribution's own RabbitMQ
   spillway stack up --source compose    # containers`,
 		Args: cobra.NoArgs,
@@ -94,6 +95,7 @@ func (a *app) newStackUp() *cobra.Command {
 	flags.DurationVar(&f.ttl, "ttl", 0, "end after this time; 0 means never, but an hour with --detach")
 	flags.StringVar(&f.source, "source", "", "where servers come from: root, host or compose; default: the first that serves")
 	flags.StringVar(&f.stack.Root, "root", a.getenv("SPILLWAY_STACK_ROOT"), "folder of the stack root, if not the usual one ($SPILLWAY_STACK_ROOT)")
+	flags.IntVar(&f.stack.Nodes, "nodes", 1, fmt.Sprintf("nodes of RabbitMQ, up to %d; several form a cluster (not with compose)", stack.MaxNodes))
 	flags.StringSliceVar(&f.stack.Services, "services", nil, "rabbitmq, postgres, prometheus; default: all")
 	flags.BoolVar(&f.asJSON, "json", false, "print the state as JSON, credentials included")
 	flags.BoolVar(&f.supervisor, "supervisor", false, "")
@@ -130,6 +132,9 @@ func checkStackFlags(f stackFlags) error {
 	}
 	if f.ttl < 0 {
 		return fmt.Errorf("%w: --ttl %v: want 0 or more", errFlag, f.ttl)
+	}
+	if f.stack.Nodes < 1 || f.stack.Nodes > stack.MaxNodes {
+		return fmt.Errorf("%w: --nodes %d: want 1 to %d", errFlag, f.stack.Nodes, stack.MaxNodes)
 	}
 	known := map[string]bool{}
 	for _, s := range stack.AllServices() {

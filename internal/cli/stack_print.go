@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -58,28 +60,29 @@ func firstLine(text string) string {
 }
 
 func addressLines(a stack.Addresses) [][2]string {
-	return [][2]string{{"AMQP", a.AMQP}, {"management", a.Management}, {"PostgreSQL", a.Postgres}, {"Prometheus", a.Prometheus}}
+	return [][2]string{{"AMQP", strings.Join(a.URIs(), " ")}, {"management", a.Management}, {"PostgreSQL", a.Postgres}, {"Prometheus", a.Prometheus}}
 }
 
 func (a *app) newStackLogs() *cobra.Command {
 	return &cobra.Command{
 		Use:       "logs [service]",
 		Short:     "Print the logs of the stack that is up, of all services or of one",
-		Example:   "  spillway stack logs rabbitmq",
+		Example:   "  spillway stack logs rabbitmq\n  spillway stack logs rabbitmq-2    # the second node of a cluster",
 		ValidArgs: stack.AllServices(),
-		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		Args:      cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			remote, err := attached(cmd.Context())
 			if err != nil {
 				return err
 			}
+			held := remote.Services()
+			if len(args) == 1 && !slices.Contains(held, args[0]) {
+				return usageError(fmt.Errorf("%w: %q: the stack that is up holds %s", errNoService, args[0], strings.Join(held, ", ")))
+			}
 			if len(args) == 1 {
 				return a.printLog(cmd, remote, args[0])
 			}
-			for _, service := range stack.AllServices() {
-				if _, holds := remote.Versions()[service]; !holds {
-					continue
-				}
+			for _, service := range held {
 				fmt.Fprintf(a.stdout, "==> %s <==\n", service)
 				if err := a.printLog(cmd, remote, service); err != nil {
 					return err
@@ -89,6 +92,8 @@ func (a *app) newStackLogs() *cobra.Command {
 		},
 	}
 }
+
+var errNoService = errors.New("no such service")
 
 func (a *app) printLog(cmd *cobra.Command, remote *stack.Remote, service string) error {
 	log, err := remote.Log(cmd.Context(), service)
@@ -125,7 +130,7 @@ SPILLWAY_URI, SPILLWAY_MANAGEMENT, SPILLWAY_POSTGRES, SPILLWAY_PROMETHEUS.`,
 // printEnv quotes for POSIX shells; addresses of ours hold no single quote.
 func printEnv(w io.Writer, prefix string, a stack.Addresses) {
 	for _, v := range [][2]string{
-		{"URI", a.AMQP}, {"MANAGEMENT", a.Management},
+		{"URI", strings.Join(a.URIs(), ",")}, {"MANAGEMENT", a.Management},
 		{"POSTGRES", a.Postgres}, {"PROMETHEUS", a.Prometheus},
 	} {
 		if v[1] != "" {

@@ -75,6 +75,8 @@ func (r *run) brokerFault(f profile.Fault) fault.Fault {
 		return fault.MemoryAlarm(r.brokerServer(r.blockedMarks))
 	case fault.KindDiskAlarm:
 		return fault.DiskAlarm(r.brokerServer(r.blockedMarks))
+	case fault.KindNodeKill, fault.KindLeaderLoss, fault.KindPartition:
+		return r.clusterFault(f)
 	default:
 		return r.closeConnections(f)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"spillway/internal/broker/rabbit"
+	"spillway/internal/fault"
 	"spillway/internal/postgres"
 	"spillway/internal/profile"
 	"spillway/internal/topology"
@@ -73,8 +74,28 @@ func (r *run) reach(ctx context.Context) error {
 	if r.product, r.brokerAt, err = driver.Server(ctx); err != nil {
 		return environment("broker: %w", err)
 	}
+	if err := r.checkNodes(ctx); err != nil {
+		return err
+	}
 	r.db, err = r.openDatabase(ctx)
 	return err
+}
+
+// checkNodes refuses a cluster that is smaller than the profile needs.
+func (r *run) checkNodes(ctx context.Context) error {
+	need := r.o.Profile.Topology.Nodes
+	if need <= 1 {
+		return nil
+	}
+	nodes, err := r.management.Nodes(ctx)
+	if err != nil {
+		return environment("how many nodes the broker has is not known: %w", err)
+	}
+	if len(nodes) < need {
+		return environment("%w: the broker has %d of the %d nodes that topology.nodes asks for; leave --uri out, or start a cluster with "+
+			"`spillway stack up --nodes %d`", fault.ErrUnavailable, len(nodes), need, need)
+	}
+	return nil
 }
 
 // brokerConfig returns how to reach the broker. A closed load looks for a ceiling and its latencies are no answer to anything,
@@ -94,7 +115,7 @@ func (r *run) brokerConfig() rabbit.Config {
 func (r *run) checkHosts() error {
 	hosts := r.admin.Hosts()
 	if r.management != nil {
-		hosts = append(hosts, r.management.Host())
+		hosts = append(hosts, r.management.Hosts()...)
 	}
 	if r.o.Profile.NeedsDatabase() {
 		database, err := postgres.Hosts(r.o.Servers.Postgres)

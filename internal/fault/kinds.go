@@ -15,6 +15,9 @@ const (
 	KindBrokerFreeze   = "broker.freeze"
 	KindMemoryAlarm    = "broker.memory-alarm"
 	KindDiskAlarm      = "broker.disk-alarm"
+	KindNodeKill       = "broker.node-kill"
+	KindLeaderLoss     = "broker.leader-loss"
+	KindPartition      = "broker.partition"
 )
 
 // Kinds of faults that hold something.

@@ -70,6 +70,10 @@ type ServerFault struct {
 	Server    Server
 	Trouble   stack.Trouble
 	NotBefore time.Time // the trouble waits for it; zero for none
+	// Choose returns which of several servers is broken, once they were seen well; nil for the Server's own.
+	Choose func(ctx context.Context) (service string, err error)
+	// Look is called at the end of the window, while the trouble lasts; nil for nothing.
+	Look func(ctx context.Context)
 
 	release stack.Release // nil while there is no trouble
 }
@@ -88,6 +92,13 @@ func (f *ServerFault) Inject(ctx context.Context) error {
 	if err := ping(ctx, f.Server.Ping); err != nil {
 		return fmt.Errorf("%s was not well before: %w", f.Server.Service, err)
 	}
+	if f.Choose != nil {
+		service, err := f.Choose(ctx)
+		if err != nil {
+			return err
+		}
+		f.Server.Service = service
+	}
 	var err error
 	f.release, err = f.Server.Control.Hold(ctx, f.Server.Service, f.Trouble)
 	return err
@@ -95,6 +106,9 @@ func (f *ServerFault) Inject(ctx context.Context) error {
 
 // Heal implements Fault: it ends the trouble and returns when the server was used with success.
 func (f *ServerFault) Heal(ctx context.Context) error {
+	if f.release != nil && f.Look != nil {
+		f.Look(ctx)
+	}
 	if f.release != nil {
 		if err := f.release(ctx); err != nil {
 			return err

@@ -15,6 +15,9 @@ const (
 	FaultMemoryAlarm        = "broker.memory-alarm"
 	FaultDiskAlarm          = "broker.disk-alarm"
 	FaultCloseConnections   = "broker.close-connections"
+	FaultNodeKill           = "broker.node-kill"
+	FaultLeaderLoss         = "broker.leader-loss"
+	FaultPartition          = "broker.partition"
 	FaultBindingRemoved     = "topology.binding-removed"
 	FaultParkingUnavailable = "topology.parking-unavailable"
 	FaultPolicyRemoved      = "topology.policy-removed"
@@ -40,6 +43,12 @@ const (
 	TargetDatabase = "database"
 )
 
+// Nodes that a partition cuts off.
+const (
+	MinorityLeader   = "leader"
+	MinorityFollower = "follower"
+)
+
 // Bindings that may be removed.
 const (
 	BindingOrders = "orders"
@@ -59,6 +68,7 @@ type FaultKind struct {
 	Takes     []string // its own keys, besides from and for
 	NeedsFail bool     // needs the shares under `fail`
 	Service   string   // the server that it needs in its own hands, as the stack names it; "" for none
+	Nodes     int      // that the broker's cluster must have; 0 for any
 	Marks     []Mark   // of which at least one that proves something has to move inside the window
 }
 
@@ -83,7 +93,7 @@ var (
 
 // FaultKinds returns the known faults, in the order in which they are listed.
 func FaultKinds() []FaultKind {
-	return slices.Concat(databaseFaultKinds(), brokerFaultKinds(), topologyFaultKinds(), networkFaultKinds(), workersFaultKinds())
+	return slices.Concat(databaseFaultKinds(), brokerFaultKinds(), clusterFaultKinds(), topologyFaultKinds(), networkFaultKinds(), workersFaultKinds())
 }
 
 func workersFaultKinds() []FaultKind {
@@ -125,6 +135,25 @@ func brokerFaultKinds() []FaultKind {
 			Marks: []Mark{markBlocked}},
 		{Name: FaultCloseConnections, Takes: []string{"times", "side"}, Doc: "RabbitMQ closes connections of the run.",
 			Marks: []Mark{markReconnect, {Name: "rounds", Doc: "times that connections were closed", Told: true}}},
+	}
+}
+
+// clusterSize is the least number of nodes of which one may be missing and the others still decide.
+const clusterSize = 3
+
+func clusterFaultKinds() []FaultKind {
+	marks := []Mark{
+		markConfirms, markReconnect, markRedelivered,
+		{Name: "nodes_missing", Doc: "nodes that the larger part of the cluster missed at the end of the window"},
+		{Name: "leader_changes", Doc: "1 when another node led the work queue at the end of the window", Told: true},
+	}
+	return []FaultKind{
+		{Name: FaultNodeKill, Service: "rabbitmq", Nodes: clusterSize, Marks: marks,
+			Doc: "A node of the cluster that does not lead the work queue is ended by SIGKILL, and started again."},
+		{Name: FaultLeaderLoss, Service: "rabbitmq", Nodes: clusterSize, Marks: marks,
+			Doc: "The node that leads the work queue is ended by SIGKILL, at least 5 s after its queues were declared, and started again."},
+		{Name: FaultPartition, Service: "rabbitmq", Nodes: clusterSize, Takes: []string{"minority"}, Marks: marks,
+			Doc: "One node is cut off from the others, which refuse its connections as it refuses theirs; clients reach all of them. Then they meet again."},
 	}
 }
 

@@ -125,6 +125,7 @@ var table = []Field{
 	{Path: "retry.max_age", Doc: "Age budget, from occurred_at or from a redrive.", Default: "1h", Range: above(0, maxSeconds)},
 
 	{Path: "topology", Doc: "The exchanges and queues under test."},
+	{Path: "topology.nodes", Doc: "How many nodes the broker's cluster has, at least. Servers of our own have so many; quorum queues then have members on three of them.", Default: "1", Range: from(1, 5)},
 	{Path: "topology.isolation", Doc: "vhost: a virtual host per run. prefix: names that start with a prefix. predeclared: what is there already.", Default: "vhost", Choices: []string{"vhost", "prefix", "predeclared"}},
 	{Path: "topology.declare", Doc: "policy: TTL, limits and dead-lettering as policies. arguments: as queue arguments. none: nothing is declared.", Default: "policy", Choices: []string{"policy", "arguments", "none"}},
 	{Path: "topology.management", Doc: "Use of the management API: full, read, or none. Without it, what cannot be proved is reported as not audited.", Default: "full", Choices: []string{"full", "read", "none"}},
@@ -165,6 +166,7 @@ var table = []Field{
 	{Path: "faults[].leave", Doc: "Of postgres.pool-squeeze: connections of the workers' pool that are left.", Unit: "connections", Default: "1", Range: from(1, 10_000)},
 	{Path: "faults[].binding", Doc: "Of topology.binding-removed: orders is the work queue's, so that publishes have no route; retry is those of the tiers, so that retries have none.", Default: BindingOrders, Choices: []string{BindingOrders, BindingRetry}},
 	{Path: "faults[].by", Doc: "Of topology.parking-unavailable: binding removes the parking lot's binding, so that parkings are returned; length lets its policy say that it is full, so that they are nacked.", Default: ByBinding, Choices: []string{ByBinding, ByLength}},
+	{Path: "faults[].minority", Doc: "Of broker.partition: the node that is cut off, the leader of the work queue or another.", Default: MinorityLeader, Choices: []string{MinorityLeader, MinorityFollower}},
 	{Path: "faults[].target", Doc: "Of network.*: the server at the other end. The run connects to it through a proxy of its own, from its start to its end.", Default: TargetBroker, Choices: []string{TargetBroker, TargetDatabase}},
 	{Path: "faults[].delay", Doc: "Of network.delay: how late each answer is. Of network.jitter: how late on average; each is late by between nothing and twice as much.", Default: "100ms", Range: above(0, 60)},
 	{Path: "faults[].bandwidth", Doc: "Of network.bandwidth: what each connection carries, in each direction.", Unit: "bytes/s", Default: "65536", Range: from(1024, 1<<40)},

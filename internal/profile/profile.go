@@ -234,6 +234,7 @@ type Retry struct {
 
 // Topology is the exchanges and queues under test.
 type Topology struct {
+	Nodes              int             `yaml:"nodes"`                // that the broker's cluster has at least, 1 (default) to 5; servers of our own have so many
 	Isolation          string          `yaml:"isolation"`            // "vhost" (default), "prefix" or "predeclared"
 	Declare            string          `yaml:"declare"`              // "policy" (default), "arguments" or "none"
 	Management         string          `yaml:"management"`           // "full" (default), "read" or "none"
@@ -275,6 +276,7 @@ type Fault struct {
 	Leave     int           `yaml:"leave"`     // of postgres.pool-squeeze: connections that are left; default 1
 	Binding   string        `yaml:"binding"`   // of topology.binding-removed: "orders" (default) or "retry"
 	By        string        `yaml:"by"`        // of topology.parking-unavailable: "binding" (default) or "length"
+	Minority  string        `yaml:"minority"`  // of broker.partition: the node that is cut off, "leader" (default) or "follower"
 	Target    string        `yaml:"target"`    // of network.*: "broker" (default) or "database"
 	Delay     time.Duration `yaml:"delay"`     // of network.delay and network.jitter; default 100ms
 	Bandwidth int64         `yaml:"bandwidth"` // of network.bandwidth: bytes per second of each connection; default 65536

@@ -38,6 +38,7 @@ func rules() []rule {
 		{[]string{"inbox.strategy", "workers.processes"}, processesFit},
 		{[]string{"inbox.retention", "retry.max_age", "topology.parking_retention"}, retentionSuffices},
 		{[]string{"inbox.retention"}, partitionsStayFew},
+		{[]string{"topology.nodes", "topology.management"}, clustersNeedManagement},
 		{nil, faultsFit},
 		{nil, faultsDoNotOverlap},
 		{nil, thresholdsParse},

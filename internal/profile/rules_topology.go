@@ -67,6 +67,12 @@ func policiesNeedManagement(j *judge) {
 	}
 }
 
+func clustersNeedManagement(j *judge) {
+	if j.Topology.Nodes > 1 && j.Topology.Management == "none" {
+		j.report("topology.nodes", "only the management API says how many nodes there are, but management is none; set management to read or full")
+	}
+}
+
 func vhostsNeedManagement(j *judge) {
 	if j.Topology.Isolation == "vhost" && j.Topology.Management != "full" {
 		j.report("topology.isolation", "vhost needs the management API to make a virtual host, but management is %s; set management to full, or isolation to prefix", j.Topology.Management)
@@ -88,6 +94,9 @@ func (j *judge) faultFits(f *Fault, path string) {
 	}
 	kind, _ := faultKind(f.Kind)
 	j.faultKeysFit(f, kind, path)
+	if kind.Nodes > j.Topology.Nodes && j.sound("topology.nodes") {
+		j.report(path+".kind", "%s needs a cluster; set topology.nodes to %d or more", f.Kind, kind.Nodes)
+	}
 	switch sum := f.Fail.sum(); {
 	case kind.NeedsFail && sum == 0:
 		j.report(path+".fail", "%s needs shares of calls that fail, such as fail: {transient: 0.5}", f.Kind)

@@ -27,8 +27,8 @@ func TestSettingsReachEveryKindOfKey(t *testing.T) {
 	if want := []time.Duration{time.Second, 2 * time.Second}; !reflect.DeepEqual(p.Topology.Tiers, want) {
 		t.Errorf("tiers %v, want %v", p.Topology.Tiers, want)
 	}
-	want := []Fault{{Kind: "postgres.stop", From: time.Second, For: 3 * time.Second, Times: 1, Side: SideBoth, Point: PointAfterCommit, Leave: 1, Binding: BindingOrders, By: ByBinding, Target: TargetBroker, Delay: 100 * time.Millisecond, Bandwidth: 65536},
-		{Kind: "workers.fail", From: 5 * time.Second, For: time.Second, Fail: Fail{Transient: 1}, Times: 1, Side: SideBoth, Point: PointAfterCommit, Leave: 1, Binding: BindingOrders, By: ByBinding, Target: TargetBroker, Delay: 100 * time.Millisecond, Bandwidth: 65536}}
+	want := []Fault{{Kind: "postgres.stop", From: time.Second, For: 3 * time.Second, Times: 1, Side: SideBoth, Point: PointAfterCommit, Leave: 1, Binding: BindingOrders, By: ByBinding, Minority: MinorityLeader, Target: TargetBroker, Delay: 100 * time.Millisecond, Bandwidth: 65536},
+		{Kind: "workers.fail", From: 5 * time.Second, For: time.Second, Fail: Fail{Transient: 1}, Times: 1, Side: SideBoth, Point: PointAfterCommit, Leave: 1, Binding: BindingOrders, By: ByBinding, Minority: MinorityLeader, Target: TargetBroker, Delay: 100 * time.Millisecond, Bandwidth: 65536}}
 	if !reflect.DeepEqual(p.Faults, want) {
 		t.Errorf("faults %+v, want %+v", p.Faults, want)
 	}

@@ -93,6 +93,7 @@ func TestTheFaultKindsAreKnownByName(t *testing.T) {
 	if got, want := kindNames(), []string{
 		"postgres.stop", "postgres.freeze", "postgres.pool-squeeze", "postgres.held-snapshot", "postgres.row-lock",
 		"broker.restart", "broker.kill", "broker.freeze", "broker.memory-alarm", "broker.disk-alarm", "broker.close-connections",
+		"broker.node-kill", "broker.leader-loss", "broker.partition",
 		"topology.binding-removed", "topology.parking-unavailable", "topology.policy-removed",
 		"network.delay", "network.jitter", "network.reset", "network.bandwidth", "workers.fail", "workers.kill", "workers.freeze",
 	}; !slices.Equal(got, want) {

@@ -75,6 +75,15 @@ func (r *Remote) State(ctx context.Context) (State, error) {
 	return s, err
 }
 
+// Services lists what the stack holds, in the order in which it is shown.
+func (r *Remote) Services() []string {
+	var all []string
+	for _, s := range r.state.Services {
+		all = append(all, s.Service)
+	}
+	return all
+}
+
 // Down ends the stack and returns when it is gone.
 func (r *Remote) Down(ctx context.Context) error { return r.order(ctx, "/down") }
 

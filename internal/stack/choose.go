@@ -70,7 +70,7 @@ func chooseAttached(ctx context.Context, o Options) (*Chosen, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	for _, service := range o.services() {
+	for _, service := range o.needed() {
 		if _, has := remote.Versions()[service]; !has {
 			fmt.Fprintf(o.progress(), "the stack that is up has no %s, so it is not used\n", service)
 			return nil, nil
@@ -200,7 +200,10 @@ func examineHost(ctx context.Context, o Options) (string, error) {
 	return "the distribution's own servers", childRights(ctx)
 }
 
-func examineEngine(ctx context.Context, _ Options) (string, error) {
+func examineEngine(ctx context.Context, o Options) (string, error) {
+	if o.nodes() > 1 {
+		return "", fmt.Errorf("%w: containers are of a single node", ErrNoCluster)
+	}
 	return "docker compose", engineAnswers(ctx)
 }
 

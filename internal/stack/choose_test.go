@@ -5,6 +5,7 @@ package stack
 import (
 	"errors"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -20,7 +21,7 @@ func TestChooseTakesTheStackThatIsUpAndLeavesItUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !chosen.Attached || chosen.Addresses() != state.Addresses || chosen.Source != SourceRoot {
+	if !chosen.Attached || !reflect.DeepEqual(chosen.Addresses(), state.Addresses) || chosen.Source != SourceRoot {
 		t.Errorf("chosen %v at %v, want the stack at %v", chosen.Source, chosen.Addresses().Redacted(), state.Addresses.Redacted())
 	}
 	if err := chosen.Close(t.Context()); err != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -15,8 +17,24 @@ const (
 	Prometheus = "prometheus"
 )
 
-// AllServices lists every service a stack can hold, in the order in which they are shown.
+// AllServices lists every service that can be asked for, in the order in which they are shown. RabbitMQ stands for all its nodes.
 func AllServices() []string { return []string{RabbitMQ, PostgreSQL, Prometheus} }
+
+// MaxNodes bounds a cluster: quorum queues have five members at most that anybody would call sane, and each node takes some 140 MB.
+const MaxNodes = 5
+
+// nodeService returns the name of the service that is RabbitMQ's node i, counted from 0: rabbitmq, rabbitmq-2, rabbitmq-3.
+func nodeService(i int) string {
+	if i == 0 {
+		return RabbitMQ
+	}
+	return RabbitMQ + "-" + strconv.Itoa(i+1)
+}
+
+// isNode reports whether a service is a node of RabbitMQ.
+func isNode(service string) bool {
+	return service == RabbitMQ || strings.HasPrefix(service, RabbitMQ+"-")
+}
 
 // Source says where a stack's servers come from.
 type Source string
@@ -40,6 +58,8 @@ var (
 	ErrUnsupported = errors.New("needs Linux")
 	// ErrNotReady is returned when a server did not answer within Options.ReadyTimeout or ended before it did.
 	ErrNotReady = errors.New("server did not become ready")
+	// ErrNoCluster is returned where several nodes of RabbitMQ are asked for and cannot be had.
+	ErrNoCluster = errors.New("no cluster to be had")
 	// ErrUnknownService is returned for a name that the stack does not hold.
 	ErrUnknownService = errors.New("unknown service")
 	// ErrUnavailable is returned by Choose when no source serves; the text says what to do.
@@ -51,6 +71,7 @@ var (
 // Options says what to start. The zero value asks for all services from whichever source serves.
 type Options struct {
 	Services     []string      // names from AllServices; empty means all
+	Nodes        int           // of RabbitMQ, up to MaxNodes; 0 means 1. Several form a cluster, which compose does not offer
 	Source       Source        // SourceAuto by default
 	Root         string        // folder of the stack root; empty means the one in the cache folder. It must be one, unless Source is another
 	Executable   string        // the spillway binary started as first process of the namespaces; empty means os.Executable
@@ -76,6 +97,27 @@ type Addresses struct {
 	Postgres   string `json:"postgres,omitempty"`    // postgres://user:password@127.0.0.1:port/postgres
 	Prometheus string `json:"prometheus,omitempty"`  // http://127.0.0.1:port
 	TargetsDir string `json:"targets_dir,omitempty"` // folder that Prometheus reads targets from (file_sd JSON)
+	Nodes      []Node `json:"nodes,omitempty"`       // of a cluster, the first of which AMQP and Management lead to; none for a single one
+}
+
+// Node is one node of a cluster.
+type Node struct {
+	Service    string `json:"service"`    // its name in the stack: rabbitmq, rabbitmq-2, ...
+	Name       string `json:"name"`       // its name in the cluster, as the management API tells it
+	AMQP       string `json:"amqp"`       // as in Addresses
+	Management string `json:"management"` // as in Addresses
+}
+
+// URIs returns the AMQP addresses of all nodes.
+func (a Addresses) URIs() []string {
+	if len(a.Nodes) == 0 && a.AMQP != "" {
+		return []string{a.AMQP}
+	}
+	var all []string
+	for _, n := range a.Nodes {
+		all = append(all, n.AMQP)
+	}
+	return all
 }
 
 // Control is a running stack as a run sees it: *Stack, a stack under a detached supervisor, and docker compose all
@@ -130,6 +172,21 @@ func (o Options) wanted() Source {
 	}
 	return o.Source
 }
+
+// needed lists the services that a stack must hold, each node of RabbitMQ by its own name.
+func (o Options) needed() []string {
+	var all []string
+	for _, service := range o.services() {
+		all = append(all, service)
+		for i := 1; service == RabbitMQ && i < o.nodes(); i++ {
+			all = append(all, nodeService(i))
+		}
+	}
+	return all
+}
+
+// nodes is how many nodes of RabbitMQ are asked for.
+func (o Options) nodes() int { return max(1, o.Nodes) }
 
 func (o Options) readyTimeout() time.Duration {
 	if o.ReadyTimeout == 0 {

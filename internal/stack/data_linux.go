@@ -54,10 +54,10 @@ func (d *dataDir) path(elements ...string) string {
 // host returns the same as a path of this machine.
 func (d *dataDir) host(elements ...string) string { return d.root.join(d.path(elements...)) }
 
-// mkdir makes a folder that only its owner can enter.
-func (d *dataDir) mkdir(owner account, mode fs.FileMode, elements ...string) error {
+// mkdir makes a folder in which only its owner can write.
+func (d *dataDir) mkdir(owner account, elements ...string) error {
 	path := d.host(elements...)
-	if err := os.MkdirAll(path, mode); err != nil {
+	if err := os.MkdirAll(path, 0o755); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
 	return os.Chown(path, owner.uid, owner.gid)

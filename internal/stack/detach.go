@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -99,6 +100,9 @@ func supervisorCommand(ctx context.Context, o Options, more ...string) (*exec.Cm
 	}
 	if o.Root != "" {
 		args = append(args, "--root="+o.Root)
+	}
+	if n := o.nodes(); n > 1 {
+		args = append(args, "--nodes="+strconv.Itoa(n))
 	}
 	background := context.WithoutCancel(ctx)
 	if os.Geteuid() == 0 || o.Source == SourceCompose {

@@ -9,15 +9,20 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
+// epmdService is the name server of a cluster's nodes, which is no service of its own to anybody outside.
+const epmdService = "epmd"
+
 // probe asks a service once whether it serves, and returns its version.
 func probe(ctx context.Context, service string, a Addresses) (string, error) {
-	switch service {
-	case RabbitMQ:
+	switch {
+	case isNode(service):
 		return probeRabbitMQ(ctx, a)
-	case PostgreSQL:
+	case service == PostgreSQL:
 		return probePostgres(ctx, a)
-	case Prometheus:
+	case service == Prometheus:
 		return probePrometheus(ctx, a)
+	case service == epmdService: // speaks only when it is asked something, and has no version
+		return "", nil
 	default:
 		return "", fmt.Errorf("%w: %q", ErrUnknownService, service)
 	}

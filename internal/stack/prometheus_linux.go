@@ -20,7 +20,7 @@ func (*prometheus) stopSignal() syscall.Signal { return syscall.SIGTERM }
 
 func (p *prometheus) prepare(ports []int) error {
 	p.ports = ports
-	if err := p.data.mkdir(p.owner, 0o755, Prometheus, "servers"); err != nil {
+	if err := p.data.mkdir(p.owner, Prometheus, "servers"); err != nil {
 		return err
 	}
 	return p.data.write(p.owner, p.config(), Prometheus, "prometheus.yml")

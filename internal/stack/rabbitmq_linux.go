@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"path"
@@ -11,7 +13,8 @@ import (
 // rabbitmq is one RabbitMQ node, 3.10 or later, that no other machine can reach.
 type rabbitmq struct {
 	base
-	password string
+	cluster *cluster
+	node    int // its number in the cluster, from 0
 }
 
 // Positions in base.ports.
@@ -24,11 +27,11 @@ const (
 	rabbitPorts
 )
 
-func (*rabbitmq) name() string               { return RabbitMQ }
+func (r *rabbitmq) name() string             { return nodeService(r.node) }
 func (*rabbitmq) portCount() int             { return rabbitPorts }
 func (*rabbitmq) setup() (childSpec, bool)   { return childSpec{}, false }
 func (*rabbitmq) stopSignal() syscall.Signal { return syscall.SIGTERM }
-func (r *rabbitmq) file(name string) string  { return r.data.path(RabbitMQ, name) }
+func (r *rabbitmq) file(name string) string  { return r.data.path(r.name(), name) }
 func (r *rabbitmq) port(position int) string { return strconv.Itoa(r.ports[position]) }
 
 func (r *rabbitmq) prepare(ports []int) error {
@@ -38,9 +41,10 @@ func (r *rabbitmq) prepare(ports []int) error {
 		"advanced.config": rabbitAdvanced,
 		"enabled_plugins": "[rabbitmq_management,rabbitmq_prometheus].\n",
 		"environment":     "", // read in place of the distribution's, so that nothing of /etc applies
+		".erlang.cookie":  r.cluster.cookie,
 	}
 	for name, content := range files {
-		if err := r.data.write(r.owner, content, RabbitMQ, name); err != nil {
+		if err := r.data.write(r.owner, content, r.name(), name); err != nil {
 			return err
 		}
 	}
@@ -69,23 +73,24 @@ disk_free_limit.absolute = %s
 log.console = true
 log.console.level = info
 log.file = false
-`, r.ports[rabbitAMQP], r.ports[rabbitManagement], r.ports[rabbitPrometheus], userName, r.password, MemoryWatermark, DiskFreeLimit)
+`, r.ports[rabbitAMQP], r.ports[rabbitManagement], r.ports[rabbitPrometheus], userName, r.cluster.password, MemoryWatermark, DiskFreeLimit) +
+		r.cluster.discovery()
 }
 
-func (r *rabbitmq) spec() childSpec { return r.command(RabbitMQ, r.environment(), r.program) }
+func (r *rabbitmq) spec() childSpec { return r.command(r.name(), r.environment(), r.program) }
 
 // admin runs the tool that lies beside the server, in the same environment: that names node and cookie.
 func (r *rabbitmq) admin(args []string) (childSpec, bool) {
 	tool := path.Join(path.Dir(r.program), rabbitTool)
-	return r.command(RabbitMQ, r.environment(), append([]string{tool}, args...)...), true
+	return r.command(r.name(), r.environment(), append([]string{tool}, args...)...), true
 }
 
 // environment names every file and port: the script's own defaults point into /etc and /var/lib/rabbitmq.
 func (r *rabbitmq) environment() []string {
 	return []string{
-		"ERL_EPMD_PORT=" + r.port(rabbitEPMD),
+		"ERL_EPMD_PORT=" + strconv.Itoa(r.cluster.nameServer(r.ports[rabbitEPMD])),
 		"ERL_EPMD_ADDRESS=127.0.0.1",
-		"RABBITMQ_NODENAME=spillway-" + r.data.id + "@localhost",
+		"RABBITMQ_NODENAME=" + r.cluster.names[r.node],
 		"RABBITMQ_DIST_PORT=" + r.port(rabbitDistribution),
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1}",
 		"RABBITMQ_CONF_ENV_FILE=" + r.file("environment"),
@@ -100,8 +105,39 @@ func (r *rabbitmq) environment() []string {
 	}
 }
 
+// confirm waits for a node of a cluster until it knows all others. A single one is confirmed by its password.
+func (r *rabbitmq) confirm(ctx context.Context) error {
+	if len(r.cluster.names) == 1 {
+		return nil
+	}
+	var own Addresses
+	r.addresses(&own)
+	var known []struct {
+		Name    string `json:"name"`
+		Running bool   `json:"running"`
+	}
+	if err := getJSON(ctx, own.Management+"/api/nodes", &known); err != nil {
+		return err
+	}
+	if len(known) < len(r.cluster.names) {
+		return fmt.Errorf("%w: node %s knows %d of %d", errNotJoined, r.cluster.names[r.node], len(known), len(r.cluster.names))
+	}
+	return nil
+}
+
+var errNotJoined = errors.New("the cluster is not complete")
+
 func (r *rabbitmq) addresses(a *Addresses) {
-	login := url.UserPassword(userName, r.password)
-	a.AMQP = (&url.URL{Scheme: "amqp", User: login, Host: "127.0.0.1:" + r.port(rabbitAMQP), Path: "/"}).String()
-	a.Management = (&url.URL{Scheme: "http", User: login, Host: "127.0.0.1:" + r.port(rabbitManagement)}).String()
+	login := url.UserPassword(userName, r.cluster.password)
+	node := Node{
+		Service: r.name(), Name: r.cluster.names[r.node],
+		AMQP:       (&url.URL{Scheme: "amqp", User: login, Host: "127.0.0.1:" + r.port(rabbitAMQP), Path: "/"}).String(),
+		Management: (&url.URL{Scheme: "http", User: login, Host: "127.0.0.1:" + r.port(rabbitManagement)}).String(),
+	}
+	if len(r.cluster.names) > 1 {
+		a.Nodes = append(a.Nodes, node)
+	}
+	if a.AMQP == "" { // the first that is asked
+		a.AMQP, a.Management = node.AMQP, node.Management
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 )
 
@@ -64,9 +65,11 @@ func TestUsersComeFromTheRoot(t *testing.T) {
 
 func TestRedactedHidesEveryPassword(t *testing.T) {
 	t.Parallel()
-	got := Addresses{AMQP: "amqp://u:secret@h:1/", Management: "http://u:secret@h:2", Postgres: "postgres://u:secret@h:3/d", Prometheus: "http://h:4"}.Redacted()
-	want := Addresses{AMQP: "amqp://u:xxxxx@h:1/", Management: "http://u:xxxxx@h:2", Postgres: "postgres://u:xxxxx@h:3/d", Prometheus: "http://h:4"}
-	if got != want {
+	got := Addresses{AMQP: "amqp://u:secret@h:1/", Management: "http://u:secret@h:2", Postgres: "postgres://u:secret@h:3/d", Prometheus: "http://h:4",
+		Nodes: []Node{{Service: "rabbitmq-2", AMQP: "amqp://u:secret@h:5/", Management: "http://u:secret@h:6"}}}.Redacted()
+	want := Addresses{AMQP: "amqp://u:xxxxx@h:1/", Management: "http://u:xxxxx@h:2", Postgres: "postgres://u:xxxxx@h:3/d", Prometheus: "http://h:4",
+		Nodes: []Node{{Service: "rabbitmq-2", AMQP: "amqp://u:xxxxx@h:5/", Management: "http://u:xxxxx@h:6"}}}
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if got := redact("amqp://u:se%cret@h/"); got != "(hidden)" {

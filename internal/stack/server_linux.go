@@ -26,28 +26,37 @@ type server interface {
 	addresses(a *Addresses)
 }
 
-// newServer returns the server of a service with its user looked up and its folder made.
+// newServer returns the server of a service other than RabbitMQ with its user looked up and its folder made.
 func newServer(service string, d *dataDir) (server, error) {
-	program, err := d.root.program(service)
+	b, err := newBase(service, service, d)
 	if err != nil {
 		return nil, err
 	}
-	owner, err := d.root.user(service)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.mkdir(owner, 0o755, service); err != nil {
-		return nil, err
-	}
-	b := base{data: d, owner: owner, program: program}
 	switch service {
-	case RabbitMQ:
-		return &rabbitmq{base: b, password: secret()}, nil
 	case PostgreSQL:
 		return &postgres{base: b, password: secret()}, nil
 	default: // program knows no other name
-		return &prometheus{base: b}, b.data.mkdir(callerAccount(), 0o755, Prometheus, "targets")
+		return &prometheus{base: b}, b.data.mkdir(callerAccount(), Prometheus, "targets")
 	}
+}
+
+// newNode returns one node of RabbitMQ, as newServer does.
+func newNode(c *cluster, i int, d *dataDir) (*rabbitmq, error) {
+	b, err := newBase(RabbitMQ, nodeService(i), d)
+	return &rabbitmq{base: b, cluster: c, node: i}, err
+}
+
+// newBase looks up the program and the user of a kind of server, and makes the folder of one.
+func newBase(kind, service string, d *dataDir) (base, error) {
+	program, err := d.root.program(kind)
+	if err != nil {
+		return base{}, err
+	}
+	owner, err := d.root.user(kind)
+	if err != nil {
+		return base{}, err
+	}
+	return base{data: d, owner: owner, program: program}, d.mkdir(owner, service)
 }
 
 // base is what all servers have in common.

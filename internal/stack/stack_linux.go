@@ -24,6 +24,8 @@ type Stack struct {
 	data     *dataDir
 	launcher *launcher
 	services map[string]*service // fixed after Start
+	shown    []string            // their names, in the order in which they are shown
+	epmd     *service            // of a cluster; nil without one
 	keepData bool
 	started  time.Time
 	deaths   deaths
@@ -85,14 +87,18 @@ func pickRoot(o Options) (*Root, Source, error) {
 }
 
 func (s *Stack) startAll(ctx context.Context, o Options, executable string) error {
-	for _, name := range o.services() {
-		server, err := newServer(name, s.data)
-		if err != nil {
-			return err
-		}
-		s.services[name] = &service{
-			server: server, data: s.data, launcher: s.launcher, executable: executable, timeout: o.readyTimeout(), reserve: reservePorts,
+	serve := func(one server) *service {
+		return &service{
+			server: one, data: s.data, launcher: s.launcher, executable: executable, timeout: o.readyTimeout(), reserve: reservePorts,
 			died: s.deaths.tell,
+		}
+	}
+	if err := s.plan(o, serve); err != nil {
+		return err
+	}
+	if s.epmd != nil {
+		if err := s.epmd.first(ctx); err != nil {
+			return err
 		}
 	}
 	progress := &lines{w: o.progress()}
@@ -113,13 +119,67 @@ func (s *Stack) startAll(ctx context.Context, o Options, executable string) erro
 	return s.watchServers()
 }
 
+// plan makes the services that are asked for, none of them started.
+func (s *Stack) plan(o Options, serve func(server) *service) error {
+	for _, name := range o.services() {
+		if name == RabbitMQ {
+			if err := s.planCluster(o.nodes(), serve); err != nil {
+				return err
+			}
+			continue
+		}
+		server, err := newServer(name, s.data)
+		if err != nil {
+			return err
+		}
+		s.services[name], s.shown = serve(server), append(s.shown, name)
+	}
+	slices.SortStableFunc(s.shown, func(a, b string) int { return placeOf(a) - placeOf(b) })
+	return nil
+}
+
+// placeOf returns where a service is shown; nodes of one cluster stay in their order.
+func placeOf(service string) int {
+	if isNode(service) {
+		service = RabbitMQ
+	}
+	return slices.Index(AllServices(), service)
+}
+
+func (s *Stack) planCluster(nodes int, serve func(server) *service) error {
+	c := newCluster(s.data, nodes)
+	for i := range nodes {
+		node, err := newNode(c, i, s.data)
+		if err != nil {
+			return err
+		}
+		s.services[node.name()], s.shown = serve(node), append(s.shown, node.name())
+		if i == 1 { // the second node needs to find the first
+			names, err := newEPMD(node.base)
+			if err != nil {
+				return err
+			}
+			s.epmd = serve(names)
+			c.epmd = s.epmd
+		}
+	}
+	return nil
+}
+
 // watchServers tells Prometheus about RabbitMQ's own metrics, when the stack holds both.
 func (s *Stack) watchServers() error {
-	watcher, broker := s.services[Prometheus], s.services[RabbitMQ]
-	if watcher == nil || broker == nil {
+	watcher := s.services[Prometheus]
+	if watcher == nil {
 		return nil
 	}
-	return watcher.server.(*prometheus).watch(RabbitMQ, broker.server.(*rabbitmq).ports[rabbitPrometheus])
+	for name, one := range s.services {
+		if node, ok := one.server.(*rabbitmq); ok {
+			if err := watcher.server.(*prometheus).watch(name, node.ports[rabbitPrometheus]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Close stops all services side by side and removes their data. It is bounded by the graces of each service; when ctx
@@ -134,6 +194,12 @@ func (s *Stack) Close(ctx context.Context) error {
 	}
 	for _, service := range s.services {
 		service.release()
+	}
+	if s.epmd != nil {
+		if err := s.epmd.stop(ctx); err != nil {
+			return err
+		}
+		s.epmd.release()
 	}
 	s.launcher.close()
 	if s.keepData {
@@ -199,8 +265,8 @@ func (s *Stack) service(name string) (*service, error) {
 // Addresses implements Control.
 func (s *Stack) Addresses() Addresses {
 	var a Addresses
-	for _, service := range s.services {
-		service.server.addresses(&a)
+	for _, name := range s.shown {
+		s.services[name].server.addresses(&a)
 	}
 	return a
 }
@@ -233,10 +299,8 @@ func (s *Stack) Deaths(ctx context.Context) <-chan Death { return s.deaths.liste
 // Status returns the state of each service, in the order of AllServices. It never fails.
 func (s *Stack) Status(context.Context) ([]Status, error) {
 	var all []Status
-	for _, name := range AllServices() {
-		if service, ok := s.services[name]; ok {
-			all = append(all, service.status())
-		}
+	for _, name := range s.shown {
+		all = append(all, s.services[name].status())
 	}
 	return all, nil
 }

@@ -175,7 +175,7 @@ func tableAddress(t *testing.T, text string) *net.TCPAddr {
 
 func checkProcesses(t *testing.T, s *Stack, pids []int) {
 	t.Helper()
-	secrets := []string{s.services[RabbitMQ].server.(*rabbitmq).password, s.services[PostgreSQL].server.(*postgres).password}
+	secrets := []string{s.services[RabbitMQ].server.(*rabbitmq).cluster.password, s.services[PostgreSQL].server.(*postgres).password}
 	for _, pid := range pids {
 		info, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
 		if err != nil {

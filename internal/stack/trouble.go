@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -19,6 +20,7 @@ const (
 	Frozen      Trouble = "frozen"       // SIGSTOP to every process; then SIGCONT
 	MemoryAlarm Trouble = "memory-alarm" // the memory watermark lowered to nothing; then the stack's own put back
 	DiskAlarm   Trouble = "disk-alarm"   // more free space asked for than a disk has; then the stack's own limit put back
+	Apart       Trouble = "apart"        // a node of a cluster that the others refuse, and that refuses them; then let in again
 )
 
 // ErrUnknownTrouble is returned for a trouble that the service cannot have.
@@ -37,8 +39,8 @@ const tooMuch = "1000000GB"
 // Troubles lists what a service can be held in.
 func Troubles(service string) []Trouble {
 	common := []Trouble{Stopped, Killed, Frozen}
-	if service == RabbitMQ {
-		return append(common, MemoryAlarm, DiskAlarm)
+	if isNode(service) {
+		return append(common, MemoryAlarm, DiskAlarm, Apart)
 	}
 	return common
 }
@@ -70,6 +72,8 @@ func enter(ctx context.Context, c Control, service string, t Trouble) error {
 		return c.Signal(ctx, service, syscall.SIGSTOP)
 	case MemoryAlarm:
 		return c.Admin(ctx, service, "set_vm_memory_high_watermark", "0")
+	case Apart:
+		return apart(ctx, c, service, shutOut)
 	default:
 		return c.Admin(ctx, service, "set_disk_free_limit", tooMuch)
 	}
@@ -83,7 +87,32 @@ func leave(ctx context.Context, c Control, service string, t Trouble) error {
 		return c.Signal(ctx, service, syscall.SIGCONT)
 	case MemoryAlarm:
 		return c.Admin(ctx, service, "set_vm_memory_high_watermark", MemoryWatermark)
+	case Apart:
+		return apart(ctx, c, service, letIn)
 	default:
 		return c.Admin(ctx, service, "set_disk_free_limit", DiskFreeLimit)
 	}
+}
+
+// What is evaluated at a node that is to be apart from its peers, which %s lists. Two nodes connect only when each has the cookie
+// that the other expects of it; another one for the peers breaks no connection, so these are closed too. From then on both sides
+// refuse each other's attempts. Clients are not concerned. RabbitMQ's own tool has the node's cookie, and still gets in.
+const (
+	shutOut = `[begin erlang:set_cookie(P, spillway_apart), erlang:disconnect_node(P) end || P <- [%s]], ok.`
+	letIn   = `[begin erlang:set_cookie(P, erlang:get_cookie()), net_kernel:connect_node(P) end || P <- [%s]], ok.`
+)
+
+// apart evaluates one of them.
+func apart(ctx context.Context, c Control, service, order string) error {
+	var peers []string
+	nodes := c.Addresses().Nodes
+	for _, n := range nodes {
+		if n.Service != service {
+			peers = append(peers, "'"+n.Name+"'")
+		}
+	}
+	if len(peers) == len(nodes) || len(peers) == 0 {
+		return fmt.Errorf("%w: %s is no node of one", ErrNoCluster, service)
+	}
+	return c.Admin(ctx, service, "eval", fmt.Sprintf(order, strings.Join(peers, ", ")))
 }

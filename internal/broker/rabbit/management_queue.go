@@ -3,6 +3,8 @@ package rabbit
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"slices"
 
 	"spillway/internal/topology"
 )
@@ -16,6 +18,10 @@ type QueueDetails struct {
 	Delayed           int `json:"messages_delayed"` // waiting in the queue for a delayed retry (4.3); 0 before
 	Total             int `json:"messages"`         // all of the above
 	Consumers         int `json:"consumers"`
+
+	Leader  string   `json:"leader"`  // node of a quorum queue that decides
+	Members []string `json:"members"` // nodes that hold it
+	Online  []string `json:"online"`  // those of them that are up, as the node sees it that was asked
 }
 
 // Queue returns the statistics of one queue.
@@ -59,6 +65,26 @@ func (m *Management) Nodes(ctx context.Context) ([]Node, error) {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
 	return nodes, nil
+}
+
+// Missing returns how many nodes of the cluster the best and the worst informed of those nodes do not see running that this client
+// has addresses of. A node that does not answer sees none.
+func (m *Management) Missing(ctx context.Context) (least, most int) {
+	running := make([]int, len(m.nodes))
+	all := 0
+	for i, n := range m.nodes {
+		var nodes []Node
+		if m.ask(ctx, n.base, http.MethodGet, path("nodes"), nil, &nodes) != nil {
+			continue
+		}
+		all = max(all, len(nodes))
+		for _, one := range nodes {
+			if one.Running {
+				running[i]++
+			}
+		}
+	}
+	return all - slices.Max(running), all - slices.Min(running)
 }
 
 // FeatureFlag is one feature flag; State is "enabled", "disabled" or "unavailable".

@@ -251,8 +251,8 @@ func TestAManagementAPIThatCannotBeUsedIsTold(t *testing.T) {
 			t.Errorf("address %q: %v", bad, err)
 		}
 	}
-	m := Management{base: "http://x"}
-	if err := m.refusal(http.MethodGet, "/api/x", 500, []byte("not json")); !errors.Is(err, ErrManagement) {
+	m := Management{}
+	if err := m.refusal("http://x", http.MethodGet, "/api/x", 500, []byte("not json")); !errors.Is(err, ErrManagement) {
 		t.Errorf("an internal error: %v", err)
 	}
 }

@@ -22,6 +22,19 @@ const (
 	ParkByReject
 )
 
+// Again is how a message that is to be retried comes back.
+type Again uint8
+
+// Ways to come back.
+const (
+	// AgainByCopy publishes a copy to a tier, then acks. It is the zero value, and the one that keeps the rules of the design.
+	AgainByCopy Again = iota
+	// AgainByReject returns the message to its queue, which counts it as failed. Attempts are what the broker counts.
+	AgainByReject
+	// AgainByNack returns it, which RabbitMQ 4.3 counts as acquired, and not as failed: its delivery limit never ends that.
+	AgainByNack
+)
+
 // Routes says where the workers' own publishes go.
 type Routes struct {
 	RetryExchange   string
@@ -36,6 +49,7 @@ const (
 	ack settlement = iota
 	reject
 	requeue // reject it, back to the queue: that counts towards the delivery limit, which a nack does not (RabbitMQ 4.3)
+	again   // the same, or a nack, of an attempt that is told as a retry already
 	release // leave it unsettled: it goes back to the queue when the channel ends
 )
 
@@ -47,10 +61,28 @@ func (s *Service) settle(ctx context.Context, d *broker.Delivery, h handled) set
 		return ack
 	}
 	decision := s.cfg.Budget.Decide(s.failure(d, h))
+	if !decision.Park && !s.tokens.Spend(s.cfg.Base.Now()) {
+		decision = s.cfg.Budget.Over(decision, s.cfg.Tokens)
+	}
 	if decision.Park {
 		return s.park(ctx, d, h, decision)
 	}
+	if s.cfg.Again != AgainByCopy {
+		return s.comeAgain(ctx, d, h, decision)
+	}
 	return s.retry(ctx, d, h, decision)
+}
+
+// comeAgain leaves the message to the broker, which gives it out again at once or after a delay of its own; with Sleep the handler
+// is busy with it meanwhile.
+func (s *Service) comeAgain(ctx context.Context, d *broker.Delivery, h handled, to retry.Decision) settlement {
+	s.cfg.Observer.Retried(event.Retried{
+		Seq: d.Headers.Seq, Attempt: d.Headers.Attempt(), Tier: to.Tier, Delay: to.Delay, Class: h.class.String(), At: s.cfg.Base.Now(),
+	})
+	if s.cfg.Sleep && !broker.Wait(ctx, to.Delay) {
+		return release
+	}
+	return again
 }
 
 func (s *Service) failure(d *broker.Delivery, h handled) retry.Failure {
@@ -99,6 +131,9 @@ func (s *Service) retry(ctx context.Context, d *broker.Delivery, h handled, to r
 	m.Exchange, m.RoutingKey = s.cfg.Routes.RetryExchange, to.Key
 	m.Headers.Retries = d.Headers.Retries + 1
 	m.Headers.RetryDelay = to.Delay.Microseconds()
+	if s.cfg.Expire {
+		m.Expiration = to.Delay
+	}
 	at, ok := s.deliver(ctx, &m)
 	if !ok {
 		return release

@@ -200,6 +200,9 @@ func (s *session) note(d *broker.Delivery) {
 	if own := s.service.cfg.Run; own != "" && d.Headers.Run != own {
 		d.Headers.Seq = envelope.NoSeq // numbered by another run: it must not pass for one of ours
 	}
+	if s.service.cfg.Again != AgainByCopy { // nobody wrote the attempt into the message
+		d.Headers.Retries = max(d.Headers.Retries, d.Returns())
+	}
 	at := s.service.cfg.Base.Offset(d.ReceivedAt)
 	e := event.Delivered{Seq: d.Headers.Seq, Attempt: d.Headers.Attempt(), Redelivered: d.Redelivered, At: at}
 	if h := &d.Headers; h.RetriedAt != 0 && !d.Redelivered {
@@ -244,9 +247,22 @@ func (s *session) settle(v verdict) {
 			_ = s.consumer.Reject(v.tag, true) // the same
 		}
 		s.service.cfg.Observer.Released(v.seq, s.service.cfg.Base.Now())
+	case again:
+		if s.acks.remove(v.tag) {
+			s.giveAgain(v.tag)
+		}
 	case release: // stays unacked until the channel ends
 		s.service.cfg.Observer.Released(v.seq, s.service.cfg.Base.Now())
 	}
+}
+
+// giveAgain returns one delivery to its queue; an error ends the channel, which Done tells.
+func (s *session) giveAgain(tag uint64) {
+	if s.service.cfg.Again == AgainByNack {
+		_ = s.consumer.Nack(tag)
+		return
+	}
+	_ = s.consumer.Reject(tag, true)
 }
 
 func (s *session) flushPrefix() {

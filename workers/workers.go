@@ -52,8 +52,12 @@ type Config struct {
 	ServiceTime         service.Time
 	Failing             *Failing
 	Budget              *retry.Budget
+	Tokens              retry.TokenSettings
 	Routes              Routes
 	Park                Park
+	Again               Again
+	Sleep               bool // a handler holds what it is to return for the delay, and only then returns it
+	Expire              bool // a copy carries its delay as a TTL of its own
 
 	Reached func(p Point, seq int64) // hears of every delivery that comes to a point, and may keep it there; nil is nobody
 
@@ -68,6 +72,7 @@ type Service struct {
 	gate        *gate
 	handler     *handler
 	republisher *republisher
+	tokens      *retry.Tokens
 	stopOnce    sync.Once
 	stopping    chan struct{}
 }
@@ -81,6 +86,7 @@ func New(cfg Config) *Service {
 			base: cfg.Base, inbox: cfg.Inbox, time: cfg.ServiceTime, failing: cfg.Failing, timeout: cfg.handlerTimeout(),
 		},
 		republisher: newRepublisher(cfg.Base, cfg.Driver, cfg.Workers*cfg.Concurrency, cfg.Observer, cfg.Links),
+		tokens:      retry.NewTokens(cfg.Tokens),
 		stopping:    make(chan struct{}),
 	}
 }
@@ -140,6 +146,9 @@ func (s *Service) attempt(abort, channel context.Context, d *broker.Delivery, co
 		return release
 	}
 	started := s.cfg.Base.Now()
+	if d.Headers.Retries == 0 {
+		s.tokens.First(started)
+	}
 	h := s.handler.handle(inbox.BeforeCommit(abort, commit), d)
 	finished := s.cfg.Base.Now()
 	if h.dead {

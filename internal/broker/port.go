@@ -93,6 +93,7 @@ type Delivery struct {
 	Tag           uint64
 	Redelivered   bool // a hint for people; nothing decides by it
 	DeliveryCount int  // the broker's count of earlier returns of this message (x-delivery-count); 0 when absent
+	AcquiredCount int  // of earlier deliveries, also those that a nack returned (x-acquired-count, RabbitMQ 4.3); 0 when absent
 	Exchange      string
 	RoutingKey    string
 	MessageID     string
@@ -105,6 +106,10 @@ type Delivery struct {
 	Body          []byte
 	ReceivedAt    time.Time // monotonic
 }
+
+// Returns is how often the broker gave this message out before, however it came back. Brokers before 4.3 count a nack as a failed
+// delivery and know no acquired count; later ones count it as acquired alone.
+func (d *Delivery) Returns() int { return max(d.DeliveryCount, d.AcquiredCount) }
 
 // ConsumerOptions says what to consume and how.
 type ConsumerOptions struct {
@@ -126,6 +131,8 @@ type Consumer interface {
 	Ack(tag uint64, multiple bool) error
 	// Reject returns one delivery (requeue, which raises the delivery count) or dead-letters it (no requeue).
 	Reject(tag uint64, requeue bool) error
+	// Nack returns one delivery, and leaves the delivery count as it is (RabbitMQ 4.3; before, it counts as a reject).
+	Nack(tag uint64) error
 	// Cancel asks the broker to send nothing more. Unsettled deliveries stay valid.
 	Cancel() error
 	// Done is closed when the epoch is over: connection or channel gone, or consumer cancelled by the broker

@@ -35,7 +35,9 @@ type Spec struct {
 	Queue       string
 	Routes      workers.Routes
 	Budget      retry.Budget
+	Tokens      retry.TokenSettings
 	Park        workers.Park
+	Topology    profile.Topology
 	Workers     profile.Workers
 	Inbox       profile.Inbox
 	First       int // number of the first worker; Workers.Count of them follow
@@ -85,7 +87,8 @@ func NewService(s *Spec, in Surroundings) (*Service, error) {
 		Base: in.Base, Driver: in.Driver, Version: s.Version, MeasureFrom: s.MeasureFrom, Seed: s.Seed, Run: s.RunID, Queue: s.Queue,
 		Workers: w.Count, First: s.First, Prefetch: w.Prefetch, Concurrency: w.Concurrency, AckBatch: w.AckBatch, AckInterval: w.AckInterval,
 		Ack: ackOf(w.Ack), HandlerTimeout: w.HandlerTimeout, RetryPublishTimeout: w.RetryPublishTimeout, RateLimit: w.RateLimit,
-		Breaker: breakerSettings(w.Breaker), Inbox: box, ServiceTime: times, Failing: out.Failing, Budget: &s.Budget, Park: s.Park,
+		Breaker: breakerSettings(w.Breaker), Inbox: box, ServiceTime: times, Failing: out.Failing, Budget: &s.Budget, Tokens: s.Tokens, Park: s.Park,
+		Again: againBy(&s.Topology), Sleep: s.Topology.Strategy == profile.StrategySleep, Expire: s.Topology.Strategy == profile.StrategyMessageTTL,
 		Routes: s.Routes, Reached: in.Reached, Observer: in.Observer, Links: in.Links, Breakers: in.Breakers,
 	})
 	return out, nil
@@ -102,6 +105,18 @@ func ackOf(name string) workers.Ack {
 		return workers.AckAuto
 	default:
 		return workers.AckAfterCommit
+	}
+}
+
+// againBy returns how a message comes back under the profile's strategy.
+func againBy(t *profile.Topology) workers.Again {
+	switch {
+	case t.Copies():
+		return workers.AgainByCopy
+	case t.ReturnBy == profile.ReturnByNack:
+		return workers.AgainByNack
+	default:
+		return workers.AgainByReject
 	}
 }
 
@@ -127,6 +142,7 @@ func (s *Spec) split(n int) []Spec {
 		out[i] = *s
 		out[i].Workers.Count = s.Workers.Count/n + min(1, max(0, s.Workers.Count%n-i))
 		out[i].Workers.RateLimit = s.Workers.RateLimit * float64(out[i].Workers.Count) / float64(s.Workers.Count)
+		out[i].Tokens.Floor = s.Tokens.Floor * float64(out[i].Workers.Count) / float64(s.Workers.Count)
 		out[i].First = first
 		first += out[i].Workers.Count
 	}

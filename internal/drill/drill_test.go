@@ -39,7 +39,7 @@ func TestTheStatusOfADrillFollowsFromItsRun(t *testing.T) {
 	for i, want := range []struct {
 		status Status
 		why    string
-	}{{Pass, ""}, {Fail, "messages.parked==0: observed 3; a>1: no samples"}, {Inconclusive, "no mark\x1b[31m"}, {Skipped, "fault x: the fault is not available here: no server of ours"}, {Inconclusive, "broker: refused"}} {
+	}{{Pass, ""}, {Fail, "messages.parked==0: observed 3; a>1: no samples"}, {Inconclusive, "no mark\x1b[31m"}, {Skipped, "fault x: not available here: no server of ours"}, {Inconclusive, "broker: refused"}} {
 		if got := strings.Join(all[i].Reasons, "; "); all[i].Status != want.status || got != want.why {
 			t.Errorf("%s is %s (%s), want %s (%s)", all[i].Name, all[i].Status, got, want.status, want.why)
 		}

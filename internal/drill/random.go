@@ -32,12 +32,12 @@ workers:
   heartbeat: 2s
   fail: {transient: %v, permanent: %v, refused: %v}
   breaker: {enabled: %v}
-retry: {attempts: 1000, unknown_attempts: 1000}
-topology: {tiers: [5s, 30s, 5m], time_scale: 0.01, jitter: %v, delivery_limit: -1}
+retry: {attempts: 1000, unknown_attempts: 1000, tokens: {ratio: %v, over: %s}}
+topology: {strategy: %s, shards: %d, return_by: %s, tiers: [5s, 30s, 5m], time_scale: 0.01, jitter: %v, delivery_limit: -1}
 drain: {timeout: 90s}
 faults:
 `, seed, seed|1, s.rate, s.seconds, s.arrivals, s.mode, s.killShare, s.strategy, s.workers, s.processes, s.prefetch, s.concurrency, s.ackBatch,
-		s.transient, s.permanent, s.refused, s.breaker, s.jitter)
+		s.transient, s.permanent, s.refused, s.breaker, s.ratio, s.over, s.way, s.shards, s.returnBy, s.jitter)
 	for _, f := range d.faults(s) {
 		fmt.Fprintf(text, "  - {%s}\n", f)
 	}
@@ -56,6 +56,9 @@ type setting struct {
 	workers, processes, prefetch, concurrency, ackBatch int
 	transient, permanent, refused                       float64
 	breaker, jitter                                     bool
+	way, returnBy, over                                 string // the retry strategy, how it returns, what is over the budget
+	shards                                              int
+	ratio                                               float64
 }
 
 // draws are the numbers of one seed.
@@ -71,6 +74,7 @@ func (d *draws) setting() setting {
 		transient: pick(d, 0, 0.05, 0.1), permanent: pick(d, 0, 0.02), refused: pick(d, 0, 0.03),
 		breaker: pick(d, true, false), jitter: pick(d, true, false),
 	}
+	d.wayBack(&s)
 	s.seconds = max(18, leastMessages/s.rate+2)
 	if s.mode == "outbox" {
 		s.killShare = pick(d, 0, 0.02)
@@ -79,6 +83,23 @@ func (d *draws) setting() setting {
 		s.concurrency = s.prefetch
 	}
 	return s
+}
+
+// wayBack draws how what failed comes back, without a hot loop: that leaves nothing of the machine to other drawn things.
+func (d *draws) wayBack(s *setting) {
+	s.returnBy, s.over, s.shards = profile.ReturnByReject, profile.OverPark, 1
+	s.way = pick(d, profile.StrategyTTLTiers, profile.StrategyTTLTiers, profile.StrategyMessageTTL, profile.StrategyDelayedRetry, profile.StrategySleep)
+	switch s.way {
+	case profile.StrategyTTLTiers:
+		s.shards, s.ratio, s.over = pick(d, 1, 3), pick(d, 0, 0.2), profile.OverDefer
+	case profile.StrategyDelayedRetry:
+		s.returnBy = pick(d, profile.ReturnByReject, profile.ReturnByNack)
+	}
+}
+
+// copies reports whether a retry is a copy, which can be lost on its way to a queue.
+func (s *setting) copies() bool {
+	return s.way == profile.StrategyTTLTiers || s.way == profile.StrategyMessageTTL
 }
 
 // candidate is a fault with the settings under which it can be had and is sure to be felt.
@@ -109,7 +130,7 @@ func candidates() []candidate {
 		{family: "broker", words: "kind: broker.disk-alarm", fits: always},
 		{family: "broker", words: "kind: broker.close-connections, times: 2", fits: always},
 		{family: "broker", words: "kind: topology.binding-removed", fits: func(s setting) bool { return s.mode == "direct" }},
-		{family: "broker", words: "kind: topology.binding-removed, binding: retry", fits: func(s setting) bool { return s.transient > 0 }},
+		{family: "broker", words: "kind: topology.binding-removed, binding: retry", fits: func(s setting) bool { return s.transient > 0 && s.copies() }},
 		{family: "broker", words: "kind: topology.parking-unavailable", fits: func(s setting) bool { return s.permanent > 0 }},
 		{family: "broker", words: "kind: network.jitter, target: broker, delay: 20ms", fits: inProcess},
 		{family: "broker", words: "kind: network.reset, target: broker", fits: inProcess},
@@ -117,7 +138,7 @@ func candidates() []candidate {
 		{family: "workers", words: "kind: workers.fail, fail: {transient: 0.5}", fits: always},
 		{family: "workers", words: "kind: workers.kill, point: after-commit, times: 2", fits: apart},
 		{family: "workers", words: "kind: workers.kill, point: before-commit, times: 2", fits: func(s setting) bool { return s.processes > 0 && s.strategy == "transaction" }},
-		{family: "workers", words: "kind: workers.kill, point: after-retry, times: 2", fits: func(s setting) bool { return s.processes > 0 && s.transient > 0 }},
+		{family: "workers", words: "kind: workers.kill, point: after-retry, times: 2", fits: func(s setting) bool { return s.processes > 0 && s.transient > 0 && s.copies() }},
 		{family: "workers", words: "kind: workers.freeze", fits: apart},
 	}
 }
@@ -164,7 +185,7 @@ type Coverage struct {
 func (c *Coverage) Cover(p *profile.Profile) {
 	if c.cells == nil {
 		c.cells = map[string]map[string]int{}
-		c.columns = []string{"direct", "outbox", "transaction", "statement", "batch", "in process", "processes"}
+		c.columns = []string{"direct", "outbox", "transaction", "statement", "batch", "in process", "processes", "ttl-tiers", "message-ttl", "delayed-retry", "sleep"}
 	}
 	workers := "in process"
 	if p.Workers.Processes > 0 {
@@ -176,7 +197,7 @@ func (c *Coverage) Cover(p *profile.Profile) {
 			row = map[string]int{}
 			c.cells[f.Kind] = row
 		}
-		for _, met := range []string{p.Publish.Mode, p.Inbox.Strategy, workers} {
+		for _, met := range []string{p.Publish.Mode, p.Inbox.Strategy, workers, p.Topology.Strategy} {
 			row[met]++
 		}
 	}

@@ -85,7 +85,7 @@ func TestServersThatCannotBeUsedAreNamedAndNothingIsLeft(t *testing.T) {
 		},
 		"a stop of a database that is not ours": {
 			servers: s, args: []string{"--set", "faults=[{kind: postgres.stop, from: 100ms, for: 100ms}]"},
-			want: []string{"postgres.stop", "the fault is not available here", "leave --postgres out"},
+			want: []string{"postgres.stop", "not available here", "leave --postgres out"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,6 +27,7 @@ const (
 	headerRetriedAt          = "x-retried-at"
 	headerRetryDelay         = "x-retry-delay"
 	headerDeliveryCount      = "x-delivery-count" // the broker's own
+	headerAcquiredCount      = "x-acquired-count" // the same
 )
 
 // MaxErrorRunes bounds the error text carried by a message; longer texts are cut.
@@ -125,6 +126,8 @@ type HeaderReader struct {
 	seen    bool // of a sequence: 0 is one
 	// DeliveryCount is the broker's count of earlier returns of the message; quorum queues keep it, in a header.
 	DeliveryCount int
+	// AcquiredCount is how often the message was given to a consumer before (RabbitMQ 4.3 and later), whatever became of it.
+	AcquiredCount int
 }
 
 // Headers returns what was read.
@@ -186,6 +189,8 @@ func (r *HeaderReader) Integer(key string, value int64) {
 		h.Failure.SchemaVersion = int(value)
 	case headerDeliveryCount:
 		r.DeliveryCount = int(value)
+	case headerAcquiredCount:
+		r.AcquiredCount = int(value)
 	}
 }
 

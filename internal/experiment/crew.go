@@ -47,7 +47,7 @@ func (r *run) crewSpec() crew.Spec {
 	return crew.Spec{
 		RunID: r.o.RunID, Version: r.o.Version, Seed: r.seed, MeasureFrom: leadTime + p.Load.Warmup, Queue: r.plan.Work,
 		Routes: workers.Routes{RetryExchange: r.plan.Retry, ParkingExchange: r.plan.DeadLetter, ParkingKey: r.plan.ParkingKey},
-		Budget: r.budget(), Park: parkVia(p.Topology.ParkVia), Workers: p.Workers, Inbox: p.Inbox,
+		Budget: r.budget(), Tokens: tokens(p.Retry.Tokens), Park: parkVia(p.Topology.ParkVia), Topology: p.Topology, Workers: p.Workers, Inbox: p.Inbox,
 	}
 }
 
@@ -68,13 +68,17 @@ func parkVia(way string) workers.Park {
 	return workers.ParkByPublish
 }
 
+func tokens(t profile.Tokens) retry.TokenSettings {
+	return retry.TokenSettings{Ratio: t.Ratio, Floor: t.Floor, Defer: t.Over == profile.OverDefer}
+}
+
 func (r *run) budget() retry.Budget {
 	p := &r.o.Profile.Retry
 	b := retry.Budget{Attempts: p.Attempts, UnknownAttempts: p.UnknownAttempts, MaxAge: p.MaxAge}
 	for _, t := range r.plan.Tiers {
 		tier := retry.Tier{Name: t.Name}
 		for _, q := range t.Queues {
-			tier.Routes = append(tier.Routes, retry.Route{Key: q.RoutingKey, Delay: q.Delay})
+			tier.Routes = append(tier.Routes, retry.Route{Key: q.RoutingKey, Delay: q.Delay, Most: q.Most})
 		}
 		b.Tiers = append(b.Tiers, tier)
 	}

@@ -79,10 +79,8 @@ func (r *run) bindingRemoved(f profile.Fault) fault.Fault {
 	bindings := []topology.Binding{r.bindingOf(r.plan.Work)}
 	if f.Binding == profile.BindingRetry {
 		bindings = nil
-		for _, t := range r.plan.Tiers {
-			for _, q := range t.Queues {
-				bindings = append(bindings, r.bindingOf(q.Queue))
-			}
+		for _, q := range r.plan.TierQueues() {
+			bindings = append(bindings, r.bindingOf(q.Queue))
 		}
 	}
 	return &fault.Held{
@@ -193,9 +191,7 @@ func (r *run) policyRemoved(f profile.Fault) fault.Fault {
 
 // isTier reports whether a queue is one of a tier's.
 func (r *run) isTier(queue string) bool {
-	return slices.ContainsFunc(r.plan.Tiers, func(t topology.Tier) bool {
-		return slices.ContainsFunc(t.Queues, func(q topology.TierQueue) bool { return q.Queue == queue })
-	})
+	return slices.ContainsFunc(r.plan.TierQueues(), func(q topology.TierQueue) bool { return q.Queue == queue })
 }
 
 func (r *run) deletePolicies(ctx context.Context, policies []topology.Policy) error {
@@ -215,10 +211,8 @@ func (r *run) overdueRetries(ctx context.Context) int64 {
 		return 0
 	}
 	lying := 0
-	for _, t := range r.plan.Tiers {
-		for _, q := range t.Queues {
-			lying += ready[q.Queue]
-		}
+	for _, q := range r.plan.TierQueues() {
+		lying += ready[q.Queue]
 	}
 	return max(0, int64(lying-r.ledger.View(r.base.Now()).RetryDebt))
 }

@@ -12,7 +12,7 @@ import (
 func TestOnlyTheTiersLoseTheirPolicies(t *testing.T) {
 	t.Parallel()
 	plan, err := topology.Build(topology.Settings{
-		Strategy: topology.AtLeastOnce, DeliveryLimit: 8, DeliveryLimitTo: topology.ToParking, ReturnVia: topology.ViaQueue,
+		DeadLetterStrategy: topology.AtLeastOnce, DeliveryLimit: 8, DeliveryLimitTo: topology.ToParking, ReturnVia: topology.ViaQueue,
 		ParkVia: topology.ViaPublish, Tiers: []time.Duration{time.Second, time.Minute}, Jitter: true, TimeScale: 1,
 		Declare: topology.DeclarePolicy, Events: true,
 	})

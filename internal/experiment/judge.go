@@ -113,9 +113,6 @@ func (r *run) reasonsForDistrust(res *result.Result) bool {
 	if !r.o.Profile.Expect.BusyMachine {
 		r.distrustMachine(invalid)
 	}
-	if drift := r.base.Drift(); drift.Abs() > maxClockDrift {
-		invalid("clock-stepped", "the wall clock moved %v against the monotonic clock during the run", drift)
-	}
 	for _, rec := range r.latencies.All() {
 		if n := rec.Overflows(); n > 0 {
 			invalid("recorder-overflow", "%d values of %s were above the recorder's range", n, rec.Name())
@@ -137,10 +134,13 @@ func (r *run) reasonsForDistrust(res *result.Result) bool {
 	return len(res.Findings) > before
 }
 
-// distrustMachine names what says that this process had too little of the machine. Latencies and rates are spoilt by that, and
-// the account is not.
+// distrustMachine names what says that this process had too little of the machine, or a clock that was set. Latencies and rates are
+// spoilt by that, and the account is not.
 func (r *run) distrustMachine(found func(code, format string, args ...any)) {
 	r.distrustGenerator(found)
+	if drift := r.base.Drift(); drift.Abs() > maxClockDrift {
+		found("clock-stepped", "the wall clock moved %v against the monotonic clock during the run", drift)
+	}
 	if s, ok := r.measured.strain(); ok {
 		for _, why := range s.reasons(r.o.Profile.Load.Closed()) {
 			found(why.code, "%s", why.message)

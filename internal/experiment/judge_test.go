@@ -7,6 +7,7 @@ import (
 	"spillway/internal/event"
 	"spillway/internal/profile"
 	"spillway/internal/result"
+	"spillway/workers/retry"
 )
 
 func number(n int64) *int64 { return &n }
@@ -73,8 +74,8 @@ func TestEveryReasonForParkingIsReported(t *testing.T) {
 	s := newSignals(true)
 	s.Parked(event.Parked{Seq: 7, Reason: "bad-json", At: time.Second})
 	all := s.parkedBy()
-	if all["bad-json"] != 1 || len(all) != 11 {
-		t.Errorf("reasons %v, want all eleven and one bad-json", all)
+	if all["bad-json"] != 1 || len(all) != len(retry.Reasons()) {
+		t.Errorf("reasons %v, want every one, and one bad-json", all)
 	}
 	if zero, there := all["attempts-exhausted"]; zero != 0 || !there {
 		t.Error("a reason that did not occur is missing: a threshold on it would have no samples")

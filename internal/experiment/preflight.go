@@ -74,11 +74,30 @@ func (r *run) reach(ctx context.Context) error {
 	if r.product, r.brokerAt, err = driver.Server(ctx); err != nil {
 		return environment("broker: %w", err)
 	}
+	if err := r.checkStrategy(); err != nil {
+		return err
+	}
 	if err := r.checkNodes(ctx); err != nil {
 		return err
 	}
 	r.db, err = r.openDatabase(ctx)
 	return err
+}
+
+// delayedRetrySince is the first version that takes the policy: 4.3.0 refuses its keys, and older ones ignore them (ran, 3.10.8).
+var delayedRetrySince = [...]int{4, 3, 1}
+
+// checkStrategy refuses a strategy that the broker does not have.
+func (r *run) checkStrategy() error {
+	if r.o.Profile.Topology.Strategy != profile.StrategyDelayedRetry {
+		return nil
+	}
+	var version [3]int
+	if n, _ := fmt.Sscanf(r.brokerAt, "%d.%d.%d", &version[0], &version[1], &version[2]); n == 3 && slices.Compare(version[:], delayedRetrySince[:]) >= 0 {
+		return nil
+	}
+	return environment("topology.strategy delayed-retry: %w: it needs RabbitMQ 4.3.1 or later, and this one is %s; set another strategy, such as ttl-tiers",
+		fault.ErrUnavailable, r.brokerAt)
 }
 
 // checkNodes refuses a cluster that is smaller than the profile needs.
@@ -142,7 +161,7 @@ func (r *run) topologySettings() topology.Settings {
 	t := &r.o.Profile.Topology
 	major, _, _ := rabbit.MajorMinor(r.brokerAt)
 	return topology.Settings{
-		Prefix: r.prefix(), Strategy: t.DeadLetterStrategy, DeliveryLimit: t.DeliveryLimit, DeliveryLimitTo: t.DeliveryLimitTo,
+		Prefix: r.prefix(), Strategy: t.Strategy, DelayedRetryType: t.DelayedRetryType, Shards: t.Shards, DeadLetterStrategy: t.DeadLetterStrategy, DeliveryLimit: t.DeliveryLimit, DeliveryLimitTo: t.DeliveryLimitTo,
 		ConsumerTimeout: t.ConsumerTimeout, MaxLength: t.MaxLength, ReturnVia: t.ReturnVia, ParkVia: t.ParkVia, ParkingRetention: t.ParkingRetention,
 		Tiers: t.Tiers, Jitter: t.Jitter, TimeScale: t.TimeScale, Declare: t.Declare, BrokerMajor: major,
 		Events: r.o.Profile.RelaysEvents(),

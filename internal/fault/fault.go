@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// ErrUnavailable is returned when this machine, or these servers, cannot have the fault. It is found before the load
+// ErrUnavailable is returned when this machine, or these servers, cannot have the fault, or something else that a profile asks for. It is found before the load
 // starts.
-var ErrUnavailable = errors.New("the fault is not available here")
+var ErrUnavailable = errors.New("not available here")
 
 // ErrNotHealed is returned when what was broken could not be shown to work again.
 var ErrNotHealed = errors.New("the fault could not be healed")

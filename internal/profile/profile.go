@@ -230,6 +230,14 @@ type Retry struct {
 	Attempts        int           `yaml:"attempts"`         // attempts of a transient failure before parking, 1 to 1000; default 10
 	UnknownAttempts int           `yaml:"unknown_attempts"` // attempts of an unknown error, at most attempts; default 3, or attempts when lower
 	MaxAge          time.Duration `yaml:"max_age"`          // from occurred_at (or a redrive); default 1h
+	Tokens          Tokens        `yaml:"tokens"`           // budget of all messages together
+}
+
+// Tokens bounds what retries add to the load, over all messages and the last ten seconds.
+type Tokens struct {
+	Ratio float64 `yaml:"ratio"` // retries for each first attempt, 0 to 10; 0 (default) is no such budget
+	Floor float64 `yaml:"floor"` // retries per second beside them; default 10
+	Over  string  `yaml:"over"`  // what becomes of a retry beyond: "park" (default) or "defer", to the last tier
 }
 
 // Topology is the exchanges and queues under test.
@@ -239,6 +247,10 @@ type Topology struct {
 	Declare            string          `yaml:"declare"`              // "policy" (default), "arguments" or "none"
 	Management         string          `yaml:"management"`           // "full" (default), "read" or "none"
 	Prefix             string          `yaml:"prefix"`               // names start with it; default "" (or the run id with isolation prefix)
+	Strategy           string          `yaml:"strategy"`             // "ttl-tiers" (default), "delayed-retry", "requeue", "sleep" or "message-ttl"
+	ReturnBy           string          `yaml:"return_by"`            // of delayed-retry, requeue and sleep: "reject" (default) or "nack"
+	DelayedRetryType   string          `yaml:"delayed_retry_type"`   // of delayed-retry: "all" (default), "failed" or "returned"
+	Shards             int             `yaml:"shards"`               // of ttl-tiers: queues of the same delay, 1 (default) to 16
 	DeadLetterStrategy string          `yaml:"dead_letter_strategy"` // "at-least-once" (default) or "at-most-once"
 	DeliveryLimit      int             `yaml:"delivery_limit"`       // of the work queue, 1 to 1000, or -1 for none; default 8
 	DeliveryLimitTo    string          `yaml:"delivery_limit_to"`    // "parking" (default) or "retry", which is refused: it is a cycle that loses messages

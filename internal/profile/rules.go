@@ -39,10 +39,13 @@ func rules() []rule {
 		{[]string{"inbox.retention", "retry.max_age", "topology.parking_retention"}, retentionSuffices},
 		{[]string{"inbox.retention"}, partitionsStayFew},
 		{[]string{"topology.nodes", "topology.management"}, clustersNeedManagement},
+		{[]string{"topology.strategy", "workers.ack"}, returnsNeedADelivery},
+		{[]string{"topology.strategy", "faults"}, faultsNeedTiers},
 		{nil, faultsFit},
 		{nil, faultsDoNotOverlap},
 		{nil, thresholdsParse},
 		{nil, keysHaveMeaning},
+		{nil, retryKeysHaveMeaning},
 	}
 }
 

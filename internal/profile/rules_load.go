@@ -78,11 +78,7 @@ func sizesFit(j *judge) {
 // nothing, since the effective profile writes every key out.
 func keysHaveMeaning(j *judge) {
 	l, mode := &j.Load, j.Publish.Mode
-	for _, m := range []struct {
-		key    string
-		vain   bool
-		reason string
-	}{
+	j.refuseVain([]vain{
 		{"load.size", l.Size != 512 && l.Sizes.Distribution != "fixed", "load.sizes.distribution is " + l.Sizes.Distribution + ", and only fixed takes it"},
 		{"load.publishers", l.Publishers != 1 && mode != "direct", "publish.mode is " + mode + ", and only direct has publishers of its own"},
 		{"load.sku_draw.exponent", l.SKUDraw.Exponent != 1 && l.SKUDraw.Distribution != "zipf", "the distribution is " + l.SKUDraw.Distribution + ", and only zipf has one"},
@@ -91,7 +87,18 @@ func keysHaveMeaning(j *judge) {
 		{"inbox.retention.policy", j.Inbox.Retention.Policy != RetainAll && !j.NeedsDatabase(), "inbox.strategy is none, so there is no inbox"},
 		{"publish.replay.share", j.Publish.Replay.Share > 0 && mode != "direct", "publish.mode is " + mode + ", and only direct replays"},
 		{"publish.kill_share", j.Publish.KillShare > 0 && mode == "direct", "publish.mode is direct, which has no two steps to die between"},
-	} {
+	})
+}
+
+// vain is a key that does nothing where vain is true.
+type vain struct {
+	key    string
+	vain   bool
+	reason string
+}
+
+func (j *judge) refuseVain(rows []vain) {
+	for _, m := range rows {
 		if m.vain && j.sound(m.key) {
 			j.report(m.key, "does nothing here: %s", m.reason)
 		}

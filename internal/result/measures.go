@@ -20,7 +20,7 @@ type Messages struct {
 	Applied             int64            `json:"applied"`              // a first-time effect is in the database
 	Refused             int64            `json:"refused"`              // a business refusal is in the database
 	DuplicateDeliveries int64            `json:"duplicate_deliveries"` // deliveries that the inbox absorbed
-	RetriesScheduled    int64            `json:"retries_scheduled"`    // copies confirmed in a tier
+	RetriesScheduled    int64            `json:"retries_scheduled"`    // copies confirmed in a tier, or returns to the work queue where topology.strategy makes no copy
 	Parked              int64            `json:"parked"`
 	ParkedByReason      map[string]int64 `json:"parked_by_reason"`
 	QueuedAtEnd         int64            `json:"queued_at_end"` // in the work queue or a tier

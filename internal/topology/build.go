@@ -2,7 +2,6 @@ package topology
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"regexp"
 	"strings"
@@ -71,10 +70,8 @@ func (b *builder) plan() *Plan {
 	p.Exchanges = []Exchange{{p.Orders, "topic"}, {p.Retry, "direct"}, {p.DeadLetter, "direct"}}
 	p.Tiers = b.tiers()
 	b.add(p, p.Work, Binding{p.Orders, p.Work, workBindingKey}, b.workSettings(p))
-	for _, t := range p.Tiers {
-		for _, q := range t.Queues {
-			b.add(p, q.Queue, Binding{p.Retry, q.Queue, q.RoutingKey}, b.tierSettings(p, q))
-		}
+	for _, q := range p.TierQueues() {
+		b.add(p, q.Queue, Binding{p.Retry, q.Queue, q.RoutingKey}, b.tierSettings(p, q))
 	}
 	b.add(p, p.Parking, Binding{p.DeadLetter, p.Parking, parkingKey}, b.parkingSettings())
 	if b.settings.Events {
@@ -97,31 +94,6 @@ func (b *builder) name(plain string) string {
 		return prefix + plain
 	}
 	return prefix + "." + plain
-}
-
-func (b *builder) tiers() []Tier {
-	tiers := make([]Tier, len(b.settings.Tiers))
-	for i, nominal := range b.settings.Tiers {
-		tiers[i] = Tier{Name: TierName(nominal), Nominal: nominal, Queues: b.tierQueues(nominal)}
-	}
-	return tiers
-}
-
-func (b *builder) tierQueues(nominal time.Duration) []TierQueue {
-	factors := b.settings.factors()
-	queues := make([]TierQueue, len(factors))
-	for i, factor := range factors {
-		key := TierName(nominal)
-		if len(factors) > 1 {
-			key = fmt.Sprintf("%s.%d", key, i+1)
-		}
-		queues[i] = TierQueue{
-			Queue:      b.name(retryExchange) + "." + key,
-			RoutingKey: key,
-			Delay:      b.settings.delay(nominal, factor),
-		}
-	}
-	return queues
 }
 
 // TierName returns the name of a delay: like Duration.String, without the zero parts ("5m" rather than "5m0s").
@@ -161,7 +133,7 @@ func (b *builder) workSettings(p *Plan) map[string]any {
 	s := map[string]any{
 		keyDeadLetterExchange: p.DeadLetter,
 		keyDeadLetterKey:      parkingKey,
-		keyDeadLetterStrategy: b.settings.Strategy,
+		keyDeadLetterStrategy: b.settings.DeadLetterStrategy,
 		keyOverflow:           "reject-publish",
 	}
 	if b.settings.DeliveryLimitTo == ToRetry {
@@ -169,6 +141,7 @@ func (b *builder) workSettings(p *Plan) map[string]any {
 		s[keyDeadLetterKey] = p.Tiers[0].Queues[0].RoutingKey
 	}
 	b.putDeliveryLimit(s, b.settings.DeliveryLimit)
+	b.putDelayedRetry(s, p)
 	if t := b.settings.ConsumerTimeout; t > 0 {
 		s[keyConsumerTimeout] = t.Milliseconds()
 	}
@@ -181,15 +154,17 @@ func (b *builder) workSettings(p *Plan) map[string]any {
 // tierSettings lifts the delivery limit of a tier: nobody consumes it, but an audit reads it and gives everything back.
 func (b *builder) tierSettings(p *Plan, q TierQueue) map[string]any {
 	s := map[string]any{
-		keyMessageTTL:         q.Delay.Milliseconds(),
 		keyDeadLetterExchange: "",
 		keyDeadLetterKey:      p.Work,
-		keyDeadLetterStrategy: b.settings.Strategy,
+		keyDeadLetterStrategy: b.settings.DeadLetterStrategy,
 		keyOverflow:           "reject-publish",
 	}
 	if b.settings.ReturnVia == ViaExchange {
 		s[keyDeadLetterExchange] = p.Orders
 		s[keyDeadLetterKey] = returnKey
+	}
+	if b.settings.strategy() != MessageTTL {
+		s[keyMessageTTL] = q.Delay.Milliseconds()
 	}
 	b.putDeliveryLimit(s, Unlimited)
 	return s

@@ -18,15 +18,15 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // standard returns the settings of a default profile.
 func standard() Settings {
 	return Settings{
-		Strategy:        AtLeastOnce,
-		DeliveryLimit:   8,
-		DeliveryLimitTo: ToParking,
-		ReturnVia:       ViaQueue,
-		ParkVia:         ViaPublish,
-		Tiers:           []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute},
-		Jitter:          true,
-		TimeScale:       1,
-		Declare:         DeclarePolicy,
+		DeadLetterStrategy: AtLeastOnce,
+		DeliveryLimit:      8,
+		DeliveryLimitTo:    ToParking,
+		ReturnVia:          ViaQueue,
+		ParkVia:            ViaPublish,
+		Tiers:              []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute},
+		Jitter:             true,
+		TimeScale:          1,
+		Declare:            DeclarePolicy,
 	}
 }
 
@@ -39,9 +39,14 @@ func TestPlansMatchTheirGoldenFiles(t *testing.T) {
 		},
 		"arguments-exchange-bounded": func(s *Settings) {
 			s.Declare, s.ReturnVia, s.MaxLength = DeclareArguments, ViaExchange, 1000
-			s.ParkingRetention, s.Strategy = 24*time.Hour, AtMostOnce
+			s.ParkingRetention, s.DeadLetterStrategy = 24*time.Hour, AtMostOnce
 		},
 		"predeclared-old-broker": func(s *Settings) { s.Declare, s.BrokerMajor = DeclareNone, 3 },
+		"shards":                 func(s *Settings) { s.Shards, s.Jitter, s.TimeScale = 2, false, 0.01 },
+		"delayed-retry":          func(s *Settings) { s.Strategy, s.DelayedRetryType = DelayedRetry, DelayAll },
+		"message-ttl":            func(s *Settings) { s.Strategy, s.TimeScale = MessageTTL, 0.01 },
+		"sleep":                  func(s *Settings) { s.Strategy = Sleep },
+		"requeue":                func(s *Settings) { s.Strategy = Requeue },
 		"events-prefixed":        func(s *Settings) { s.Events, s.Jitter, s.Prefix = true, false, "run-7" },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,9 +116,9 @@ func TestJitterSpreadsATierOverNeighbouringDelays(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []TierQueue{
-		{"inventory.orders.retry.5s.1", "5s.1", 40 * time.Millisecond},
-		{"inventory.orders.retry.5s.2", "5s.2", 50 * time.Millisecond},
-		{"inventory.orders.retry.5s.3", "5s.3", 60 * time.Millisecond},
+		{Queue: "inventory.orders.retry.5s.1", RoutingKey: "5s.1", Delay: 40 * time.Millisecond},
+		{Queue: "inventory.orders.retry.5s.2", RoutingKey: "5s.2", Delay: 50 * time.Millisecond},
+		{Queue: "inventory.orders.retry.5s.3", RoutingKey: "5s.3", Delay: 60 * time.Millisecond},
 	}
 	if !slices.Equal(plan.Tiers[0].Queues, want) {
 		t.Errorf("tier 5s has %v, want %v", plan.Tiers[0].Queues, want)
@@ -188,6 +193,10 @@ func TestSettingsThatCannotWorkAreRefused(t *testing.T) {
 		"a time scale of zero":            func(s *Settings) { s.TimeScale = 0 },
 		"a time scale above one":          func(s *Settings) { s.TimeScale = 1.01 },
 		"an unknown strategy":             func(s *Settings) { s.Strategy = "maybe" },
+		"an unknown dead-lettering":       func(s *Settings) { s.DeadLetterStrategy = "maybe" },
+		"an unknown delayed retry":        func(s *Settings) { s.Strategy, s.DelayedRetryType = DelayedRetry, "some" },
+		"shards of no tier":               func(s *Settings) { s.Strategy, s.Shards = Requeue, 2 },
+		"a limit to a tier that is none":  func(s *Settings) { s.Strategy, s.DeliveryLimitTo = Sleep, ToRetry },
 		"an unknown way to declare":       func(s *Settings) { s.Declare = "hope" },
 		"a retention beyond the broker's": func(s *Settings) { s.ParkingRetention = 1 << 62 },
 	} {

@@ -5,7 +5,10 @@
 // only one policy applies to a queue; and no plan contains a dead-letter cycle that loses messages (see ErrLosingCycle).
 package topology
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Plan is a topology to declare. It is built by Build and never changed.
 type Plan struct {
@@ -59,7 +62,8 @@ type Policy struct {
 	Definition map[string]any `json:"definition"` // values are string or int64
 }
 
-// Tier is one retry delay. Without jitter it has one queue, with jitter three of neighbouring delays.
+// Tier is one retry delay. Without jitter it has one queue, with jitter three of neighbouring delays, and each of them as often as
+// there are shards.
 type Tier struct {
 	Name    string        `json:"name"` // the nominal delay: "5s", "30s", "5m"
 	Nominal time.Duration `json:"nominal"`
@@ -69,9 +73,23 @@ type Tier struct {
 // TierQueue is one queue of a tier. Delay is its TTL as the broker applies it: after time scale and jitter, in whole
 // milliseconds.
 type TierQueue struct {
-	Queue      string        `json:"queue"`
+	Queue      string        `json:"queue"` // "" where the message stays in the work queue, or in its handler's hands
 	RoutingKey string        `json:"routing_key"`
 	Delay      time.Duration `json:"delay"`
+	Most       time.Duration `json:"most,omitempty"` // with it, attempt n waits n times the delay, at most this long
+}
+
+// TierQueues returns the queues of all tiers, each once.
+func (p *Plan) TierQueues() []TierQueue {
+	var all []TierQueue
+	for _, t := range p.Tiers {
+		for _, q := range t.Queues {
+			if q.Queue != "" && !slices.ContainsFunc(all, func(known TierQueue) bool { return known.Queue == q.Queue }) {
+				all = append(all, q)
+			}
+		}
+	}
+	return all
 }
 
 // QueueNames returns the names of all queues: the work queue, the tiers, parking, and events where the plan has
@@ -89,7 +107,7 @@ func (p *Plan) ShortestTier() time.Duration {
 	var shortest time.Duration
 	for _, t := range p.Tiers {
 		for _, q := range t.Queues {
-			if shortest == 0 || q.Delay < shortest {
+			if shortest == 0 || q.Delay < shortest && q.Delay > 0 {
 				shortest = q.Delay
 			}
 		}

@@ -37,8 +37,14 @@ var ErrBadSettings = errors.New("the topology settings are wrong")
 type Settings struct {
 	// Prefix starts every exchange and queue name, joined by a dot; "" is none. Letters, digits, and "._:-".
 	Prefix string
-	// Strategy is how the broker moves dead letters: AtLeastOnce or AtMostOnce.
+	// Strategy is how a failed message comes back: TTLTiers, DelayedRetry, Requeue, Sleep or MessageTTL; "" is TTLTiers.
 	Strategy string
+	// DelayedRetryType is of DelayedRetry, which returns it delays: DelayAll, DelayFailed or DelayReturned.
+	DelayedRetryType string
+	// Shards splits each queue of a tier into so many of the same delay; 0 is 1. Of TTLTiers.
+	Shards int
+	// DeadLetterStrategy is how the broker moves dead letters: AtLeastOnce or AtMostOnce.
+	DeadLetterStrategy string
 	// DeliveryLimit is how often a message may return to the work queue before it is dead-lettered; it is delivered
 	// once more than that. Unlimited lifts it.
 	DeliveryLimit int
@@ -104,7 +110,7 @@ func (s *Settings) problems() []error {
 	if r := s.ParkingRetention; r != 0 && (r < time.Millisecond || r > longestTTL) {
 		add("parking_retention is %v: want 0 (for ever), or from 1ms to %v", r, longestTTL)
 	}
-	return append(found, s.tierProblems()...)
+	return append(append(found, s.strategyProblems()...), s.tierProblems()...)
 }
 
 func (s *Settings) tierProblems() []error {
@@ -151,7 +157,7 @@ func (c choice) wanted() string {
 
 func (s *Settings) choices() []choice {
 	return []choice{
-		{"dead_letter_strategy", s.Strategy, AtLeastOnce, AtMostOnce, ""},
+		{"dead_letter_strategy", s.DeadLetterStrategy, AtLeastOnce, AtMostOnce, ""},
 		{"delivery_limit_to", s.DeliveryLimitTo, ToParking, ToRetry, ""},
 		{"return_via", s.ReturnVia, ViaQueue, ViaExchange, ""},
 		{"park_via", s.ParkVia, ViaPublish, ViaReject, ""},

@@ -23,13 +23,14 @@ const (
 	UnknownExhausted  Reason = "unknown-exhausted"
 	AgeExhausted      Reason = "age-exhausted"
 	DeadlinePassed    Reason = "deadline-passed"
+	BudgetExhausted   Reason = "budget-exhausted" // of all messages together: more retries than their share
 )
 
 // Reasons returns every reason, in the order in which they are reported. The slice is the caller's.
 func Reasons() []Reason {
 	return []Reason{
 		BadJSON, MissingField, UnknownSchema, EmptyID, ForbiddenTransition, Constraint, PermanentFailure,
-		AttemptsExhausted, UnknownExhausted, AgeExhausted, DeadlinePassed,
+		AttemptsExhausted, UnknownExhausted, AgeExhausted, DeadlinePassed, BudgetExhausted,
 	}
 }
 

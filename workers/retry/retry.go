@@ -49,6 +49,15 @@ func (c Class) String() string {
 type Route struct {
 	Key   string        // routing key at the retry exchange
 	Delay time.Duration // TTL of the queue
+	Most  time.Duration // with it, attempt n waits n times Delay, at most this long; 0 is the same delay each time
+}
+
+// delay returns how long a message waits after an attempt.
+func (r Route) delay(attempt int) time.Duration {
+	if r.Most == 0 {
+		return r.Delay
+	}
+	return min(r.Delay*time.Duration(max(1, attempt)), r.Most)
 }
 
 // Tier is one step of the backoff. Its routes are the sub-tiers among which jitter picks; one route is no jitter.
@@ -111,10 +120,11 @@ func (b *Budget) Decide(f Failure) Decision {
 		return park(AgeExhausted)
 	}
 	tier, route := b.route(f)
-	if f.Deadline != 0 && f.Now+route.Delay >= f.Deadline {
+	delay := route.delay(f.Attempt)
+	if f.Deadline != 0 && f.Now+delay >= f.Deadline {
 		return park(DeadlinePassed)
 	}
-	return Decision{Tier: tier, Key: route.Key, Delay: route.Delay}
+	return Decision{Tier: tier, Key: route.Key, Delay: delay}
 }
 
 func park(r Reason) Decision { return Decision{Park: true, Reason: r} }

@@ -206,7 +206,7 @@ func TestNamesAreAClosedSet(t *testing.T) {
 	t.Parallel()
 	want := []retry.Reason{
 		"bad-json", "missing-field", "unknown-schema", "empty-id", "forbidden-transition", "constraint", "permanent",
-		"attempts-exhausted", "unknown-exhausted", "age-exhausted", "deadline-passed",
+		"attempts-exhausted", "unknown-exhausted", "age-exhausted", "deadline-passed", "budget-exhausted",
 	}
 	if got := retry.Reasons(); !slices.Equal(got, want) {
 		t.Errorf("reasons %q, want %q", got, want)

@@ -197,6 +197,15 @@ func (c *consumer) Reject(tag uint64, requeue bool) error {
 	return c.send("reject")
 }
 
+// Nack implements broker.Consumer.
+func (c *consumer) Nack(tag uint64) error {
+	if c.over() {
+		return fmt.Errorf("nack: %w", broker.ErrClosed)
+	}
+	c.scratch = frame.AppendNack(c.scratch[:0], c.number, tag)
+	return c.send("nack")
+}
+
 // send writes what is in scratch. It waits while the broker does not read; Abort releases it.
 func (c *consumer) send(what string) error {
 	if err := c.conn.wire.send(context.Background(), c.scratch); err != nil {

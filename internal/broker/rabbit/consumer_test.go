@@ -60,7 +60,15 @@ func TestADeliveryCarriesWhatWasPublished(t *testing.T) {
 	if again.DeliveryCount != 1 || !again.Redelivered {
 		t.Errorf("a second delivery has count %d, redelivered %v", again.DeliveryCount, again.Redelivered)
 	}
-	if err := c.Ack(again.Tag, false); err != nil {
+	if err := c.Nack(again.Tag); err != nil {
+		t.Fatal(err)
+	}
+	third := (<-c.Deliveries())[0]
+	t.Logf("after a reject: %d deliveries failed, %d acquired; after a nack: %d and %d", again.DeliveryCount, again.AcquiredCount, third.DeliveryCount, third.AcquiredCount)
+	if again.Returns() != 1 || third.Returns() != 2 {
+		t.Errorf("%d and %d returns, want 1 and 2", again.Returns(), third.Returns())
+	}
+	if err := c.Ack(third.Tag, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Close(deadline(t)); err != nil || c.Err() != nil {

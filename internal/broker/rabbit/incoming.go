@@ -51,7 +51,7 @@ func (in *incoming) header(f *frame.Frame) error {
 		return err
 	}
 	d := in.open
-	d.Headers, d.DeliveryCount = headers.Headers(), headers.DeliveryCount
+	d.Headers, d.DeliveryCount, d.AcquiredCount = headers.Headers(), headers.DeliveryCount, headers.AcquiredCount
 	d.MessageID, d.CorrelationID, d.Type, d.ContentType = h.MessageID, h.CorrelationID, h.Type, h.ContentType
 	d.Timestamp, d.Expiration = h.Timestamp, h.Expiration
 	d.Body = in.store.body(h.Size)

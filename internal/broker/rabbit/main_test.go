@@ -83,16 +83,16 @@ func (b *bundle) plan(t *testing.T, change func(*topology.Settings)) *topology.P
 	}
 	major, _, _ := MajorMinor(overview.Version)
 	s := topology.Settings{
-		Strategy:        topology.AtLeastOnce,
-		DeliveryLimit:   8,
-		DeliveryLimitTo: topology.ToParking,
-		ReturnVia:       topology.ViaQueue,
-		ParkVia:         topology.ViaPublish,
-		Tiers:           []time.Duration{200 * time.Millisecond, time.Second},
-		Jitter:          true,
-		TimeScale:       1,
-		Declare:         topology.DeclareArguments,
-		BrokerMajor:     major,
+		DeadLetterStrategy: topology.AtLeastOnce,
+		DeliveryLimit:      8,
+		DeliveryLimitTo:    topology.ToParking,
+		ReturnVia:          topology.ViaQueue,
+		ParkVia:            topology.ViaPublish,
+		Tiers:              []time.Duration{200 * time.Millisecond, time.Second},
+		Jitter:             true,
+		TimeScale:          1,
+		Declare:            topology.DeclareArguments,
+		BrokerMajor:        major,
 	}
 	if change != nil {
 		change(&s)

@@ -22,7 +22,7 @@ func BenchmarkPublish(b *testing.B) {
 		b.Fatal(err)
 	}
 	plan, err := topology.Build(topology.Settings{
-		Prefix: "bench", Strategy: topology.AtLeastOnce, DeliveryLimit: 8, DeliveryLimitTo: topology.ToParking,
+		Prefix: "bench", DeadLetterStrategy: topology.AtLeastOnce, DeliveryLimit: 8, DeliveryLimitTo: topology.ToParking,
 		ReturnVia: topology.ViaQueue, ParkVia: topology.ViaPublish, Tiers: []time.Duration{time.Second}, TimeScale: 1,
 		Declare: topology.DeclareArguments,
 	})

@@ -131,6 +131,10 @@ func TestOurSettlementsAreTheBrokersAnswersTheOtherWayRound(t *testing.T) {
 	if want := []byte{0, 60, 0, 90, 0, 0, 0, 0, 0, 0, 0, 9, 1}; !bytes.Equal(reject.Payload, want) {
 		t.Errorf("reject: % x", reject.Payload)
 	}
+	nack := split(t, frame.AppendNack(nil, 1, 9))[0]
+	if want := []byte{0, 60, 0, 120, 0, 0, 0, 0, 0, 0, 0, 9, 2}; !bytes.Equal(nack.Payload, want) {
+		t.Errorf("nack: % x", nack.Payload)
+	}
 }
 
 func TestRoutesAreRead(t *testing.T) {

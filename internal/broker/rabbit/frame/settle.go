@@ -4,8 +4,9 @@ import "encoding/binary"
 
 // Flag bits of the settling methods.
 const (
-	flagMultiple = 1 // of ack and nack
-	flagRequeue  = 1 // of reject
+	flagMultiple    = 1 // of ack and nack
+	flagRequeue     = 1 // of reject
+	flagNackRequeue = 2 // of nack; bit 0 is multiple
 )
 
 // AppendAck appends a basic.ack.
@@ -16,6 +17,11 @@ func AppendAck(dst []byte, channel uint16, tag uint64, multiple bool) []byte {
 // AppendReject appends a basic.reject.
 func AppendReject(dst []byte, channel uint16, tag uint64, requeue bool) []byte {
 	return appendSettle(dst, channel, methodReject, tag, flag(requeue, flagRequeue))
+}
+
+// AppendNack appends a basic.nack of one delivery that goes back to its queue.
+func AppendNack(dst []byte, channel uint16, tag uint64) []byte {
+	return appendSettle(dst, channel, methodNack, tag, flagNackRequeue)
 }
 
 func appendSettle(dst []byte, channel, method uint16, tag uint64, flags byte) []byte {

@@ -121,7 +121,7 @@ func (b *Broker) declare(tb testing.TB, change func(*topology.Settings)) {
 	}
 	major, _, _ := rabbit.MajorMinor(overview.Version)
 	s := topology.Settings{
-		Strategy: topology.AtLeastOnce, DeliveryLimit: 8, DeliveryLimitTo: topology.ToParking, ReturnVia: topology.ViaQueue,
+		DeadLetterStrategy: topology.AtLeastOnce, DeliveryLimit: 8, DeliveryLimitTo: topology.ToParking, ReturnVia: topology.ViaQueue,
 		ParkVia: topology.ViaPublish, Tiers: []time.Duration{200 * time.Millisecond, time.Second}, TimeScale: 1,
 		Declare: topology.DeclareArguments, BrokerMajor: major,
 	}

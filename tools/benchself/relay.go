@@ -78,7 +78,7 @@ func newQueue(ctx context.Context, s servers) (*queue, error) {
 	}
 	major, _, _ := rabbit.MajorMinor(overview.Version)
 	q.plan, err = topology.Build(topology.Settings{
-		Strategy: topology.AtLeastOnce, DeliveryLimit: 8, DeliveryLimitTo: topology.ToParking, ReturnVia: topology.ViaQueue,
+		DeadLetterStrategy: topology.AtLeastOnce, DeliveryLimit: 8, DeliveryLimitTo: topology.ToParking, ReturnVia: topology.ViaQueue,
 		ParkVia: topology.ViaPublish, Tiers: []time.Duration{5 * time.Second}, TimeScale: 1, Declare: topology.DeclarePolicy, BrokerMajor: major,
 	})
 	if err != nil {

@@ -63,7 +63,7 @@ func (d *diagnosis) examine(ctx context.Context) error {
 	return nil
 }
 
-// sources lists where servers of our own could come from. One is needed, unless all were given.
+// sources lists where servers of our own could come from. One is needed, unless all were given or a stack is up: attach says so.
 func (d *diagnosis) sources(ctx context.Context, needed []string) {
 	candidates := stack.Describe(ctx, stack.Options{Services: needed, Root: d.flags.root, Source: stack.Source(d.flags.source)})
 	d.usable = slices.ContainsFunc(candidates, stack.Candidate.Usable)
@@ -75,13 +75,9 @@ func (d *diagnosis) sources(ctx context.Context, needed []string) {
 		one := found("servers", string(c.Source), c.Usable(), detail, "")
 		d.add(one.optional(false))
 	}
-	if len(needed) > 0 && !d.usable {
-		d.add(found("servers", "any source", false, "no source serves on this machine",
-			"run `spillway stack setup` as root or with sudo, start a Docker engine, or give --uri and --postgres"))
-	}
 }
 
-// attach uses the stack that is up for what was not given.
+// attach uses the stack that is up for what was not given. Without one, a source is needed.
 func (d *diagnosis) attach(ctx context.Context, needed []string) error {
 	if len(needed) == 0 {
 		return nil
@@ -89,6 +85,11 @@ func (d *diagnosis) attach(ctx context.Context, needed []string) error {
 	remote, up, err := stack.AttachRemote(ctx)
 	if err != nil {
 		return environmentError(err)
+	}
+	if !up && !d.usable {
+		d.add(found("servers", "any source", false, "no source serves on this machine, and no stack is up",
+			"run `spillway stack setup` as root or with sudo, start a Docker engine, or give --uri and --postgres"))
+		return nil
 	}
 	if !up {
 		d.add(check{"servers", "stack", checkOK, "none is up; a run starts what was not given and stops it again", ""})

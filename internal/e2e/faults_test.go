@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 
@@ -24,16 +25,20 @@ func broken(t *testing.T, load, faults string, args ...string) run {
 	return r
 }
 
-// evidence returns one mark of the run's only fault of a kind.
+// fault returns the run's only fault of a kind.
+func (r run) fault(t *testing.T, kind string) result.Fault {
+	t.Helper()
+	i := slices.IndexFunc(r.Faults, func(f result.Fault) bool { return f.Kind == kind })
+	if i < 0 {
+		t.Fatalf("there was no %s: %+v", kind, r.Faults)
+	}
+	return r.Faults[i]
+}
+
+// evidence returns one mark of it.
 func (r run) evidence(t *testing.T, kind, mark string) float64 {
 	t.Helper()
-	for _, f := range r.Faults {
-		if f.Kind == kind {
-			return f.Evidence[mark]
-		}
-	}
-	t.Fatalf("there was no %s: %+v", kind, r.Faults)
-	return 0
+	return r.fault(t, kind).Evidence[mark]
 }
 
 // quantile reads a latency that has to be there.
@@ -71,13 +76,16 @@ func TestAFrozenBrokerShowsInAcceptanceAndNotInConfirm(t *testing.T) {
 	}
 }
 
-// TestABrokerUnderAlarmBlocksAndLosesNothing raises the memory alarm for 5 s: the run ends on time.
+// TestABrokerUnderAlarmBlocksAndLosesNothing raises the memory alarm for 5 s and the disk alarm for 2: the run ends on time.
+// A busy machine raises and clears an alarm late, since each takes a process of the broker's command line.
 func TestABrokerUnderAlarmBlocksAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	r := broken(t, "rate: 500, duration: 15s", "{kind: broker.memory-alarm, from: 2s, for: 5s}, {kind: broker.disk-alarm, from: 11s, for: 2s}")
-	memory, disk := r.evidence(t, "broker.memory-alarm", "blocked_seconds"), r.evidence(t, "broker.disk-alarm", "blocked_seconds")
-	if memory < 3 || memory > 8 || disk < 0.5 || disk > 5 {
-		t.Errorf("blocked for %v s and %v s, want about 5 and 2", memory, disk)
+	for kind, least := range map[string]float64{"broker.memory-alarm": 3, "broker.disk-alarm": 0.5} {
+		f := r.fault(t, kind)
+		if blocked := f.Evidence["blocked_seconds"]; blocked < least || blocked > f.EndSeconds-f.StartSeconds {
+			t.Errorf("%s: blocked for %v s of %v s, want at least %v", kind, blocked, f.EndSeconds-f.StartSeconds, least)
+		}
 	}
 	if end := r.Phases[len(r.Phases)-1].EndSeconds; end > 45 {
 		t.Errorf("the run took %v s", end)
@@ -88,7 +96,7 @@ func TestABrokerUnderAlarmBlocksAndLosesNothing(t *testing.T) {
 // same id; those whose ack was lost come again and change nothing; the delivery limit counts each return.
 func TestConnectionsClosedByTheBrokerLoseNothing(t *testing.T) {
 	t.Parallel()
-	r := broken(t, "rate: 500, duration: 28s", "{kind: broker.close-connections, from: 1s, for: 22s, times: 10}", "--set", "expect.parked=0")
+	r := broken(t, "rate: 500, duration: 38s", "{kind: broker.close-connections, from: 1s, for: 32s, times: 10}", "--set", "expect.parked=0")
 	rounds, reconnects := r.evidence(t, "broker.close-connections", "rounds"), r.evidence(t, "broker.close-connections", "reconnects")
 	if rounds != 10 || reconnects < 30 { // a publisher and two workers each time, and the republisher
 		t.Errorf("%v rounds and %v reconnects, want 10 and at least 30", rounds, reconnects)

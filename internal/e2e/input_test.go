@@ -102,7 +102,7 @@ func TestFlagsThatMakeNoSenseAreUsageErrorsBeforeAnythingIsStarted(t *testing.T)
 	}{
 		"an address of another kind":          {[]string{"--uri", "http://u:pass-word@127.0.0.1/"}, "--uri: broker address 1: not an AMQP URI"},
 		"an address that cannot be read":      {[]string{"--postgres", "pass-word"}, "--postgres: the PostgreSQL address cannot be used"},
-		"a management address of no kind":     {[]string{"--uri", "amqp://127.0.0.1/", "--management", "x"}, "--management: management address: not an http"},
+		"a management address of no kind":     {[]string{"--uri", "amqp://127.0.0.1/", "--management", "x"}, "--management: management address 1: not an http"},
 		"a certificate that is not there":     {[]string{"--uri", "amqps://127.0.0.1/", "--tls-ca", "/none.pem"}, "/none.pem: no such file"},
 		"a password file that is not there":   {[]string{"--password-file", "/none"}, "--password-file: open /none: no such file"},
 		"a source that does not exist":        {[]string{"--source", "moon"}, `--source "moon": want root, host or compose`},
